@@ -1,0 +1,1 @@
+"""HTTP: parse, one engine call, render."""

@@ -1,0 +1,1 @@
+"""Bytes: one protocol over a local folder and (later) any S3-compatible store."""

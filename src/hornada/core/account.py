@@ -1,0 +1,35 @@
+"""Who calls, and what they may."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Role(StrEnum):
+    """A member's role in its organization."""
+
+    ADMIN = "admin"
+    MEMBER = "member"
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What an organization may use (contract 10, ``[plans.*]``)."""
+
+    name: str = "default"
+    requests_per_minute: int = 600
+    active_batches: int = 50
+    queued_lines: int = 2_000_000
+    storage_bytes: int = 10 * 1024**3
+    weight: int = 1
+
+
+class Principal(Struct, frozen=True, kw_only=True):
+    """The caller of one request: a key of a member of an organization. ``models`` None: every model."""
+
+    org: str
+    member: str
+    key: str
+    role: Role
+    plan: Plan
+    models: frozenset[str] | None = None
+    expires_at: int | None = None

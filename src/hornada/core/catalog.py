@@ -1,0 +1,64 @@
+"""Models, where they run and what they are called."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+ENDPOINTS: tuple[str, ...] = (
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/embeddings",
+    "/v1/responses",
+    "/v1/rerank",
+    "/v1/moderations",
+)
+"""Every endpoint that a model can offer, in the order in which messages list them."""
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """Micro-units per million tokens."""
+
+    input: int = 0
+    cached_input: int | None = None
+    output: int = 0
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """One model server. ``url`` ends in its base path (``…/v1``); ``model`` is its own name for the model, if another."""
+
+    url: str
+    api_key: str | None = None
+    model: str | None = None
+    weight: int = 1
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """A catalog entry.
+
+    ``capacity``: concurrent requests that its servers take well. ``batch_slots``: the most of them that lines may
+    use, 0 when the model is not batchable. ``reserve``: slots that lines leave free. ``endpoints``: None for all.
+    """
+
+    name: str
+    servers: tuple[Server, ...]
+    endpoints: frozenset[str] | None = None
+    capacity: int = 8
+    batch_slots: int = 8
+    reserve: int = 0
+    price: Price = Price()
+    created_at: int = 0
+
+    def offers(self, endpoint: str) -> bool:
+        """Whether the model answers calls to ``endpoint`` (such as ``/v1/embeddings``)."""
+        return self.endpoints is None or endpoint in self.endpoints
+
+
+class Catalog(Struct, frozen=True, kw_only=True):
+    """All models and aliases at one moment; replaced whole, never changed."""
+
+    models: Mapping[str, Model]
+    aliases: Mapping[str, str]
+
+    def resolve(self, name: str) -> Model | None:
+        """The model that a catalog name or an alias stands for now."""
+        return self.models.get(self.aliases.get(name, name))

@@ -1,0 +1,49 @@
+"""What becomes of a line, and how its result is written down."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from hornada.core.batch import StopReason, Usage
+
+
+class Request(Struct, frozen=True):
+    """One line of an input file as it goes to a model server. ``body`` is the user's bytes."""
+
+    custom_id: str
+    body: bytes
+
+
+class Reply(Struct, frozen=True):
+    """A line that was answered or refused: ``ok`` for the output file, else for the error file.
+
+    ``body`` is JSON on one line, safe for every reader. ``usage`` None: the answer reports none.
+    """
+
+    ok: bool
+    status: int
+    body: bytes
+    usage: Usage | None = None
+    odd: bool = False
+    """The reported usage was clamped."""
+
+
+class Stopped(Struct, frozen=True):
+    """A line that its batch stopped before it had a result."""
+
+    reason: StopReason
+
+
+Outcome = Reply | Stopped
+
+
+class LineWriter(Protocol):
+    """Spells result lines for one dialect. ``line`` counts requests from 0; every answer ends in one LF."""
+
+    def reply(self, batch: str, line: int, custom_id: str, reply: Reply) -> bytes:
+        """The line of an answered or refused request."""
+        ...
+
+    def stopped(self, batch: str, line: int, custom_id: str, reason: StopReason) -> bytes:
+        """The line of a request that never ran."""
+        ...

@@ -1,0 +1,1 @@
+"""Spelling: pure functions between nouns and JSON."""

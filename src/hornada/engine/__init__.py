@@ -1,0 +1,1 @@
+"""Verbs: every write goes through here."""

@@ -1,0 +1,1 @@
+"""Rows: the only room with SQL."""

@@ -1,0 +1,58 @@
+"""One seam over SQLite and PostgreSQL: the same statements run on both.
+
+Statements name parameters as ``:name``. Three words in braces stand for what the databases spell differently:
+``{now}`` the database's clock in microseconds since 1970, ``{skip_locked}`` ``FOR UPDATE SKIP LOCKED`` or nothing,
+``{for_update}`` ``FOR UPDATE`` or nothing (SQLite's write transactions are exclusive from their first statement).
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+Value = str | int | float | bytes | None
+
+
+class Row(Protocol):
+    """A row that answers to column names."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class Tx(Protocol):
+    """A transaction. Every method raises Unavailable when the database does not answer."""
+
+    async def rows(self, sql: str, **params: Value) -> Sequence[Row]:
+        """All rows."""
+        ...
+
+    async def row(self, sql: str, **params: Value) -> Row | None:
+        """The first row, if there is one."""
+        ...
+
+    async def run(self, sql: str, **params: Value) -> int:
+        """Runs a statement that answers no rows; the number of rows it changed."""
+        ...
+
+    async def many(self, sql: str, params: Sequence[Mapping[str, Value]]) -> None:
+        """Runs one statement for each set of parameters."""
+        ...
+
+
+class Database(Protocol):
+    """A ledger. Open one with ``hornada.store.connect(url, clock)``."""
+
+    def read(self) -> AbstractAsyncContextManager[Tx]:
+        """A consistent view; several at a time; must not write."""
+        ...
+
+    def write(self) -> AbstractAsyncContextManager[Tx]:
+        """A durable transaction: committed when the block ends (when this returns, it is on disk), undone if it raises."""
+        ...
+
+    async def migrate(self) -> None:
+        """Brings the schema to this version; safe to run from several processes at once."""
+        ...
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        ...
