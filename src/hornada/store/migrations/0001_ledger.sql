@@ -92,6 +92,8 @@ CREATE UNIQUE INDEX batch_twin ON batch (org, twin)
 CREATE INDEX batch_list ON batch (org, created_at, id);
 CREATE INDEX batch_live ON batch (status, stage_until)
   WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling');
+CREATE INDEX batch_claim ON batch (model, expires_at, id) WHERE status = 'in_progress';
+CREATE INDEX batch_deadline ON batch (expires_at) WHERE status IN ('validating', 'in_progress');
 CREATE INDEX batch_input ON batch (input_file)
   WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling');
 
@@ -114,7 +116,7 @@ CREATE TABLE chunk (
   n_failed BIGINT NOT NULL,
   PRIMARY KEY (batch, idx)
 );
-CREATE INDEX chunk_ready ON chunk (model, not_before, batch, idx) WHERE state = 'ready';
+CREATE INDEX chunk_ready ON chunk (batch, idx) WHERE state = 'ready';
 CREATE INDEX chunk_leased ON chunk (lease_until) WHERE state = 'leased';
 CREATE INDEX chunk_open ON chunk (batch) WHERE state <> 'done';
 

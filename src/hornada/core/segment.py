@@ -1,0 +1,43 @@
+"""A segment: results of one chunk that became durable together, with the index that finds each line in it."""
+
+import struct
+
+from msgspec import Struct
+
+_ENTRY = struct.Struct("<HBII")
+
+
+class Entry(Struct, frozen=True):
+    """Where one result lies: ``line`` counts from the chunk's first, ``offset`` and ``length`` in the segment's bytes."""
+
+    line: int
+    ok: bool
+    offset: int
+    length: int
+
+
+class Segment(Struct, frozen=True, kw_only=True):
+    """One row of ``segment``: bytes ``offset .. offset + length - 1`` of blob ``object``."""
+
+    batch: str
+    idx: int
+    epoch: int
+    seq: int
+    object: str
+    offset: int
+    length: int
+    sha256: str
+    model: str
+    n_ok: int
+    n_failed: int
+    index: bytes
+
+
+def pack(entries: list[Entry]) -> bytes:
+    """The index as stored: 11 bytes an entry."""
+    return b"".join(_ENTRY.pack(e.line, e.ok, e.offset, e.length) for e in entries)
+
+
+def unpack(index: bytes) -> list[Entry]:
+    """The entries of a stored index."""
+    return [Entry(line, bool(ok), offset, length) for line, ok, offset, length in _ENTRY.iter_unpack(index)]

@@ -1,0 +1,350 @@
+"""Rows of ``batch``: every move is a compare-and-set on the status, and for loops on the stage epoch."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from hornada.core.batch import (
+    LIVE,
+    STAMPS,
+    Batch,
+    Finding,
+    RequestCounts,
+    Status,
+    StopReason,
+    Usage,
+)
+from hornada.store.database import Row, Tx, Value
+
+_ERRORS = msgspec.json.Decoder(tuple[Finding, ...])
+_METADATA = msgspec.json.Decoder(dict[str, str])
+_USAGE = msgspec.json.Decoder(Usage)
+_COLUMNS = (
+    "id, org, member, key, dialect, endpoint, completion_window, model, input_file, status, stop, checked, created_at,"
+    " expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at, cancelled_at,"
+    " expired_at, total, n_ok, n_failed, output_file, error_file, output_lifetime_s, metadata, errors, usage"
+)
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """A batch held by one of the loops; ``epoch`` fences whoever held it before."""
+
+    batch: Batch
+    epoch: int
+    tries: int
+
+
+def _batch(row: Row, counts: RequestCounts) -> Batch:
+    return Batch(
+        id=row["id"],
+        org=row["org"],
+        member=row["member"],
+        key=row["key"],
+        dialect=row["dialect"],
+        endpoint=row["endpoint"],
+        completion_window=row["completion_window"],
+        model=row["model"],
+        input_file=row["input_file"],
+        status=Status(row["status"]),
+        stop=StopReason(row["stop"]) if row["stop"] else None,
+        checked=bool(row["checked"]),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        updated_at=row["updated_at"],
+        in_progress_at=row["in_progress_at"],
+        finalizing_at=row["finalizing_at"],
+        completed_at=row["completed_at"],
+        failed_at=row["failed_at"],
+        cancelling_at=row["cancelling_at"],
+        cancelled_at=row["cancelled_at"],
+        expired_at=row["expired_at"],
+        output_file=row["output_file"],
+        error_file=row["error_file"],
+        output_lifetime_s=row["output_lifetime_s"],
+        metadata=_METADATA.decode(row["metadata"]) if row["metadata"] else None,
+        errors=_ERRORS.decode(row["errors"]) if row["errors"] else (),
+        counts=counts,
+        usage=_USAGE.decode(row["usage"]) if row["usage"] else None,
+    )
+
+
+def _names(prefix: str, values: Collection[str]) -> tuple[str, dict[str, Value]]:
+    """``:p0, :p1`` for an IN list, with its parameters."""
+    params: dict[str, Value] = {f"{prefix}{i}": v for i, v in enumerate(values)}
+    return ", ".join(f":{name}" for name in params), params
+
+
+async def _counted(tx: Tx, rows: Sequence[Row]) -> tuple[Batch, ...]:
+    """Batches with counts: a live one's are the sum over its chunks, an ended one's stand in its row."""
+    live = [row["id"] for row in rows if row["status"] in LIVE and row["checked"]]
+    sums: dict[str, Row] = {}
+    if live:
+        names, params = _names("b", live)
+        found = await tx.rows(
+            "SELECT batch, CAST(SUM(n_ok) AS BIGINT) AS ok, CAST(SUM(n_failed) AS BIGINT) AS failed FROM chunk"
+            f" WHERE batch IN ({names}) GROUP BY batch",  # noqa: S608 - only parameter names are pasted
+            **params,
+        )
+        sums = {row["batch"]: row for row in found}
+    return tuple(
+        _batch(
+            row,
+            RequestCounts(row["total"], sums[row["id"]]["ok"], sums[row["id"]]["failed"])
+            if row["id"] in sums
+            else RequestCounts(row["total"], row["n_ok"], row["n_failed"]),
+        )
+        for row in rows
+    )
+
+
+async def insert(tx: Tx, batch: Batch, twin: str | None) -> None:
+    """Adds a fresh batch; ``twin`` is the digest under which a live equal one is found, None for no such search."""
+    await tx.run(
+        "INSERT INTO batch (id, org, member, key, dialect, endpoint, completion_window, input_file, twin, status,"
+        " checked, created_at, expires_at, updated_at, total, n_ok, n_failed, output_lifetime_s, metadata,"
+        " stage_epoch, stage_until, stage_tries)"
+        " VALUES (:id, :org, :member, :key, :dialect, :endpoint, :window, :input_file, :twin, :status,"
+        " 0, :created_at, :expires_at, :created_at, 0, 0, 0, :output_lifetime_s, :metadata, 0, 0, 0)",
+        id=batch.id,
+        org=batch.org,
+        member=batch.member,
+        key=batch.key,
+        dialect=batch.dialect,
+        endpoint=batch.endpoint,
+        window=batch.completion_window,
+        input_file=batch.input_file,
+        twin=twin,
+        status=batch.status,
+        created_at=batch.created_at,
+        expires_at=batch.expires_at,
+        output_lifetime_s=batch.output_lifetime_s,
+        metadata=None if batch.metadata is None else msgspec.json.encode(batch.metadata).decode(),
+    )
+
+
+async def get(tx: Tx, org: str, batch: str) -> Batch | None:
+    """One batch of an organization."""
+    rows = await tx.rows(f"SELECT {_COLUMNS} FROM batch WHERE id = :id AND org = :org", id=batch, org=org)  # noqa: S608
+    return (await _counted(tx, rows))[0] if rows else None
+
+
+async def live_twin(tx: Tx, org: str, twin: str) -> str | None:
+    """The live batch that was created with the same digest."""
+    row = await tx.row(
+        "SELECT id FROM batch WHERE org = :org AND twin = :twin AND status IN ('validating', 'in_progress', 'finalizing')",
+        org=org,
+        twin=twin,
+    )
+    return row["id"] if row else None
+
+
+async def page(tx: Tx, org: str, after: tuple[int, str] | None, limit: int) -> tuple[Batch, ...]:
+    """Up to ``limit`` batches, newest first, behind the (created_at, id) of the last one seen."""
+    where, params = "", {}
+    if after is not None:
+        where = " AND (created_at < :at OR (created_at = :at AND id < :id))"
+        params = {"at": after[0], "id": after[1]}
+    rows = await tx.rows(
+        f"SELECT {_COLUMNS} FROM batch WHERE org = :org{where} ORDER BY created_at DESC, id DESC LIMIT :limit",  # noqa: S608
+        org=org,
+        limit=limit,
+        **params,
+    )
+    return await _counted(tx, rows)
+
+
+async def active(tx: Tx, org: str) -> int:
+    """Batches of an organization that have not ended."""
+    row = await tx.row(
+        "SELECT COUNT(*) AS n FROM batch WHERE org = :org"
+        " AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')",
+        org=org,
+    )
+    return int(row["n"]) if row else 0
+
+
+async def queued_lines(tx: Tx, org: str) -> int:
+    """Lines reserved by an organization's accepted batches that have not ended."""
+    row = await tx.row(
+        "SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) AS n FROM batch WHERE org = :org AND checked = 1"
+        " AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')",
+        org=org,
+    )
+    return int(row["n"]) if row else 0
+
+
+async def take_unchecked(tx: Tx, owner: str, ttl: int) -> Stage | None:
+    """Leases the oldest batch whose file nobody is checking (``ttl`` in microseconds)."""
+    return await _take(tx, owner, ttl, "checked = 0 AND status IN ('validating', 'cancelling', 'finalizing')")
+
+
+async def take_drained(tx: Tx, owner: str, ttl: int) -> Stage | None:
+    """Leases the oldest batch that has only its files left to write."""
+    return await _take(
+        tx,
+        owner,
+        ttl,
+        "checked = 1 AND status IN ('finalizing', 'cancelling')"
+        " AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state <> 'done')",
+    )
+
+
+async def _take(tx: Tx, owner: str, ttl: int, where: str) -> Stage | None:
+    row = await tx.row(
+        "UPDATE batch SET stage_owner = :owner, stage_epoch = stage_epoch + 1, stage_until = {now} + :ttl,"
+        " stage_tries = stage_tries + 1 WHERE id = (SELECT id FROM batch WHERE stage_until <= {now} AND "
+        + where
+        + " ORDER BY created_at, id LIMIT 1 {skip_locked})"
+        f" RETURNING {_COLUMNS}, stage_epoch, stage_tries",
+        owner=owner,
+        ttl=ttl,
+    )
+    if row is None:
+        return None
+    batch = (await _counted(tx, [row]))[0]
+    return Stage(batch, row["stage_epoch"], row["stage_tries"])
+
+
+async def postpone(tx: Tx, stage: Stage, wait: int) -> None:
+    """Lets a stage go until ``wait`` microseconds from now."""
+    await tx.run(
+        "UPDATE batch SET stage_owner = NULL, stage_until = {now} + :wait WHERE id = :id AND stage_epoch = :epoch",
+        id=stage.batch.id,
+        epoch=stage.epoch,
+        wait=wait,
+    )
+
+
+async def void_stages(tx: Tx) -> None:
+    """Ends every stage lease: only where no other process can hold one."""
+    await tx.run("UPDATE batch SET stage_owner = NULL, stage_until = 0 WHERE stage_until > 0")
+
+
+async def accept(tx: Tx, stage: Stage, to: Status, *, model: str, total: int, now: int) -> bool:
+    """Records that the file holds ``total`` good lines and where the batch goes; False if the stage was lost."""
+    stamp = STAMPS[to] if to is not stage.batch.status else None
+    return (
+        await tx.run(
+            "UPDATE batch SET checked = 1, model = :model, total = :total, status = :to, updated_at = :now,"
+            + (f" {stamp} = :now," if stamp else "")
+            + " stage_owner = NULL, stage_until = 0, stage_tries = 0"
+            " WHERE id = :id AND stage_epoch = :epoch AND status = :status AND checked = 0",
+            id=stage.batch.id,
+            epoch=stage.epoch,
+            status=stage.batch.status,
+            model=model,
+            total=total,
+            to=to,
+            now=now,
+        )
+        == 1
+    )
+
+
+async def reject(tx: Tx, stage: Stage, findings: Sequence[Finding], now: int) -> bool:
+    """Ends a batch as failed with its causes; False if the stage was lost."""
+    return (
+        await tx.run(
+            "UPDATE batch SET status = 'failed', failed_at = :now, updated_at = :now, checked = 1, errors = :errors,"
+            " stage_owner = NULL, stage_until = 0 WHERE id = :id AND stage_epoch = :epoch AND checked = 0",
+            id=stage.batch.id,
+            epoch=stage.epoch,
+            errors=msgspec.json.encode(list(findings)).decode(),
+            now=now,
+        )
+        == 1
+    )
+
+
+async def stop(tx: Tx, batch: Batch, to: Status, reason: StopReason, errors: Sequence[Finding], now: int) -> bool:
+    """Moves a batch on and ends its waiting chunks; False if its status changed meanwhile."""
+    stamp = f" {STAMPS[to]} = :now," if to is not batch.status else ""
+    moved = await tx.run(
+        f"UPDATE batch SET status = :to,{stamp} stop = :reason, updated_at = :now, errors = :errors"  # noqa: S608
+        " WHERE id = :id AND status = :status",
+        id=batch.id,
+        to=to,
+        reason=reason,
+        status=batch.status,
+        errors=msgspec.json.encode(list(errors)).decode() if errors else None,
+        now=now,
+    )
+    if moved:
+        await tx.run("UPDATE chunk SET state = 'done' WHERE batch = :id AND state = 'ready'", id=batch.id)
+    return moved == 1
+
+
+async def drain(tx: Tx, batch: str, now: int) -> bool:
+    """Moves a batch whose every chunk is done to finalizing; True if this call did."""
+    return (
+        await tx.run(
+            "UPDATE batch SET status = 'finalizing', finalizing_at = :now, updated_at = :now"
+            " WHERE id = :id AND status = 'in_progress' AND checked = 1"
+            " AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = :id AND chunk.state <> 'done')",
+            id=batch,
+            now=now,
+        )
+        == 1
+    )
+
+
+async def overdue(tx: Tx, now: int, limit: int) -> tuple[Batch, ...]:
+    """Batches that should have ended by ``now`` and are still being checked or run."""
+    rows = await tx.rows(
+        f"SELECT {_COLUMNS} FROM batch WHERE status IN ('validating', 'in_progress') AND expires_at <= :now"  # noqa: S608
+        " ORDER BY expires_at LIMIT :limit",
+        now=now,
+        limit=limit,
+    )
+    return await _counted(tx, rows)
+
+
+async def assemble(
+    tx: Tx,
+    stage: Stage,
+    to: Status,
+    *,
+    counts: RequestCounts,
+    usage: Usage,
+    output_file: str | None,
+    error_file: str | None,
+    now: int,
+) -> bool:
+    """Ends a batch with its files, final counts and usage; False if the stage was lost."""
+    return (
+        await tx.run(
+            f"UPDATE batch SET status = :to, {STAMPS[to]} = :now, updated_at = :now, n_ok = :ok, n_failed = :failed,"  # noqa: S608
+            " usage = :usage, output_file = :output_file, error_file = :error_file, stage_owner = NULL, stage_until = 0"
+            " WHERE id = :id AND stage_epoch = :epoch AND status = :status",
+            id=stage.batch.id,
+            epoch=stage.epoch,
+            status=stage.batch.status,
+            to=to,
+            ok=counts.completed,
+            failed=counts.failed,
+            usage=msgspec.json.encode(usage).decode(),
+            output_file=output_file,
+            error_file=error_file,
+            now=now,
+        )
+        == 1
+    )
+
+
+async def running(tx: Tx, batches: Collection[str]) -> dict[str, tuple[Status, StopReason | None]]:
+    """Status and stop reason of the given batches."""
+    if not batches:
+        return {}
+    names, params = _names("b", batches)
+    rows = await tx.rows(f"SELECT id, status, stop FROM batch WHERE id IN ({names})", **params)  # noqa: S608
+    return {row["id"]: (Status(row["status"]), StopReason(row["stop"]) if row["stop"] else None) for row in rows}
+
+
+async def assembled(tx: Tx, limit: int) -> list[str]:
+    """Ended batches that still have chunks: their segments are no longer needed."""
+    rows = await tx.rows(
+        "SELECT DISTINCT chunk.batch AS id FROM chunk JOIN batch ON batch.id = chunk.batch"
+        " WHERE batch.status IN ('completed', 'cancelled', 'expired', 'failed') LIMIT :limit",
+        limit=limit,
+    )
+    return [row["id"] for row in rows]

@@ -1,0 +1,160 @@
+"""Rows of ``chunk``: planned once, leased under a growing epoch, committed only by the holder of that epoch."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from hornada.core.batch import Batch
+from hornada.core.chunk import Chunk, ChunkState, Span
+from hornada.store.database import Row, Tx, Value
+
+FOREVER = 1 << 60
+"""A lease that no clock reaches: what the only process of an installation takes."""
+
+
+class Work(Struct, frozen=True, kw_only=True):
+    """A claimed chunk with what is needed of its batch to run it."""
+
+    chunk: Chunk
+    key: str
+    dialect: str
+    endpoint: str
+    input_object: str
+    expires_at: int
+
+
+def _chunk(row: Row) -> Chunk:
+    return Chunk(
+        batch=row["batch"],
+        idx=row["idx"],
+        org=row["org"],
+        model=row["model"],
+        span=Span(row["first_line"], row["n"], row["byte_off"], row["byte_len"]),
+        epoch=row["epoch"],
+        done=bytes(row["done"]),
+        n_ok=row["n_ok"],
+        n_failed=row["n_failed"],
+    )
+
+
+async def plan(tx: Tx, batch: Batch, model: str, spans: Sequence[Span], state: ChunkState) -> None:
+    """Adds the chunks of a batch that passed its check."""
+    await tx.many(
+        "INSERT INTO chunk (batch, idx, org, model, first_line, n, byte_off, byte_len, state, epoch, lease_until,"
+        " not_before, done, n_ok, n_failed) VALUES (:batch, :idx, :org, :model, :first, :n, :offset, :length, :state,"
+        " 0, 0, 0, :done, 0, 0)",
+        [
+            {
+                "batch": batch.id,
+                "idx": idx,
+                "org": batch.org,
+                "model": model,
+                "first": span.first,
+                "n": span.n,
+                "offset": span.offset,
+                "length": span.length,
+                "state": state,
+                "done": bytes((span.n + 7) // 8),
+            }
+            for idx, span in enumerate(spans)
+        ],
+    )
+
+
+async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int, batches: int = 16) -> list[Work]:
+    """Leases ready chunks of a model until they hold at least ``lines`` lines: the earliest deadline first."""
+    rows = await tx.rows(
+        "SELECT batch.id, batch.key, batch.dialect, batch.endpoint, batch.expires_at, file.object FROM batch"
+        " JOIN file ON file.id = batch.input_file WHERE batch.model = :model AND batch.status = 'in_progress'"
+        " AND EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state = 'ready')"
+        " ORDER BY batch.expires_at, batch.id LIMIT :batches",
+        model=model,
+        batches=batches,
+    )
+    work: list[Work] = []
+    for row in rows:
+        if lines <= 0:
+            break
+        taken = await _claim_from(tx, row["id"], owner, ttl, lines)
+        lines -= sum(chunk.span.n for chunk in taken)
+        work.extend(
+            Work(
+                chunk=chunk,
+                key=row["key"],
+                dialect=row["dialect"],
+                endpoint=row["endpoint"],
+                input_object=row["object"],
+                expires_at=row["expires_at"],
+            )
+            for chunk in taken
+        )
+    return work
+
+
+async def _claim_from(tx: Tx, batch: str, owner: str, ttl: int, lines: int) -> list[Chunk]:
+    rows = await tx.rows(
+        "UPDATE chunk SET state = 'leased', epoch = epoch + 1, owner = :owner, lease_until = {now} + :ttl"
+        " WHERE batch = :batch AND state = 'ready' AND idx IN (SELECT idx FROM chunk WHERE batch = :batch"
+        " AND state = 'ready' AND not_before <= {now} ORDER BY idx LIMIT :limit {skip_locked})"
+        " RETURNING batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed",
+        batch=batch,
+        owner=owner,
+        ttl=ttl,
+        limit=max(1, (lines + 99) // 100),
+    )
+    return sorted((_chunk(row) for row in rows), key=lambda chunk: chunk.idx)
+
+
+async def commit(tx: Tx, chunk: Chunk, state: ChunkState) -> bool:
+    """Writes a held chunk's new bitmap and counts; False if it is no longer held under its epoch."""
+    return (
+        await tx.run(
+            "UPDATE chunk SET done = :done, n_ok = :n_ok, n_failed = :n_failed, state = :state,"
+            " owner = CASE WHEN :state = 'leased' THEN owner ELSE NULL END"
+            " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
+            batch=chunk.batch,
+            idx=chunk.idx,
+            epoch=chunk.epoch,
+            done=chunk.done,
+            n_ok=chunk.n_ok,
+            n_failed=chunk.n_failed,
+            state=state,
+        )
+        == 1
+    )
+
+
+async def reap(tx: Tx, owner: str | None, limit: int) -> list[str]:
+    """Ends leases that ran out, or (``owner`` given) all that somebody else holds; the batches they belonged to.
+
+    A chunk goes back to ready only while its batch is in progress, otherwise it is done.
+    """
+    who = "(owner IS NULL OR owner <> :owner)" if owner is not None else "lease_until <= {now}"
+    params: dict[str, Value] = {} if owner is None else {"owner": owner}
+    rows = await tx.rows(
+        "UPDATE chunk SET owner = NULL, lease_until = 0, state = CASE WHEN (SELECT batch.status FROM batch"
+        " WHERE batch.id = chunk.batch) = 'in_progress' THEN 'ready' ELSE 'done' END"
+        " WHERE state = 'leased' AND (batch, idx) IN (SELECT batch, idx FROM chunk WHERE state = 'leased'"
+        f" AND {who} LIMIT :limit {{skip_locked}}) RETURNING batch",
+        limit=limit,
+        **params,
+    )
+    return sorted({row["batch"] for row in rows})
+
+
+async def of_batch(tx: Tx, batch: str, first: int, limit: int) -> list[Chunk]:
+    """Chunks ``first .. first + limit - 1`` of a batch, in order."""
+    rows = await tx.rows(
+        "SELECT batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed FROM chunk"
+        " WHERE batch = :batch AND idx >= :first ORDER BY idx LIMIT :limit",
+        batch=batch,
+        first=first,
+        limit=limit,
+    )
+    return [_chunk(row) for row in rows]
+
+
+async def purge(tx: Tx, batch: str) -> None:
+    """Removes the chunks and segments of an ended batch."""
+    await tx.run("DELETE FROM segment WHERE batch = :batch", batch=batch)
+    await tx.run("DELETE FROM chunk WHERE batch = :batch", batch=batch)
