@@ -1,0 +1,174 @@
+"""The ledger in PostgreSQL, for any number of processes: asyncpg as it is (see ``sqlite`` for why no SQLAlchemy).
+
+PostgreSQL infers a parameter's type from where it stands. Where it cannot (``:x IS NULL``), the statement says it:
+``CAST(:x AS BIGINT)``. A ``sum`` of BIGINT is NUMERIC there and needs the same.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
+
+import asyncpg
+
+from hornada.core.clock import Clock
+from hornada.core.errors import Unavailable
+from hornada.store import migration
+from hornada.store.database import Row, Tx, Value
+from hornada.store.settled import settled
+from hornada.store.statement import Statement, for_postgres
+
+CONNECTIONS = 8
+_COMMAND_TIMEOUT_S = 60.0
+_MIGRATION_LOCK = 0x686F726E  # any number that nobody else takes
+_AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresIOError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.LockNotAvailableError,
+)
+
+
+class Postgres:
+    """A database behind a pool that opens connections when they are needed.
+
+    ``clock`` None: the server's time; else this clock's, bound to each statement that asks.
+    """
+
+    def __init__(self, url: str, clock: Clock | None) -> None:
+        self._url = url
+        self._clock = clock
+        self._pool: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
+
+    def read(self) -> AbstractAsyncContextManager[Tx]:
+        """A consistent view; raises Unavailable."""
+        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def write(self) -> AbstractAsyncContextManager[Tx]:
+        """A durable transaction; raises Unavailable when the commit was not confirmed."""
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED")
+
+    async def migrate(self) -> None:
+        """Brings the schema to this version; one process at a time."""
+        async with self.write() as tx:
+            await tx.rows("SELECT pg_advisory_xact_lock(:lock)", lock=_MIGRATION_LOCK)
+            await migration.migrate(tx)
+
+    async def close(self) -> None:
+        """Closes every connection, once the transactions under way have ended."""
+        if self._pool is not None:
+            await self._pool.close()
+
+    @asynccontextmanager
+    async def _transaction(self, begin: str) -> AsyncIterator[Tx]:
+        pool = await self._opened()
+        try:
+            connection = await pool.acquire()
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raise _unavailable(error) from error
+        try:
+            tx = _Transaction(connection, self._clock)
+            await tx.begin(begin)
+            try:
+                yield tx
+                tx.check()
+            except BaseException:
+                await tx.undo()
+                raise
+            await tx.commit()
+        finally:
+            await settled(asyncio.ensure_future(pool.release(connection)))
+
+    async def _opened(self) -> asyncpg.Pool:
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await asyncpg.create_pool(
+                    self._url,
+                    min_size=0,
+                    max_size=CONNECTIONS,
+                    command_timeout=_COMMAND_TIMEOUT_S,
+                    reset=_nothing,
+                    server_settings={"application_name": "hornada", "jit": "off"},
+                )
+            return self._pool
+
+
+class _Transaction:
+    """Once a statement has failed, the transaction can only be undone."""
+
+    def __init__(self, connection: asyncpg.Connection, clock: Clock | None) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._failure: BaseException | None = None
+
+    async def rows(self, sql: str, **params: Value) -> Sequence[Row]:
+        statement = self._statement(sql)
+        found: Sequence[Row] = await self._do(self._connection.fetch(statement.text, *self._bind(statement, params)))
+        return found
+
+    async def row(self, sql: str, **params: Value) -> Row | None:
+        found = await self.rows(sql, **params)
+        return found[0] if found else None
+
+    async def run(self, sql: str, **params: Value) -> int:
+        statement = self._statement(sql)
+        tag = await self._do(self._connection.execute(statement.text, *self._bind(statement, params)))
+        count = tag.rpartition(" ")[2]
+        return int(count) if count.isdigit() else 0
+
+    async def many(self, sql: str, params: Sequence[Mapping[str, Value]]) -> None:
+        statement = self._statement(sql)
+        bound = [self._bind(statement, each) for each in params]
+        await self._do(self._connection.executemany(statement.text, bound))
+
+    async def begin(self, statement: str) -> None:
+        await self._do(self._connection.execute(statement))
+
+    def check(self) -> None:
+        """Raises what spoiled the transaction, should the caller have swallowed it."""
+        if self._failure is not None:
+            raise self._failure
+
+    async def commit(self) -> None:
+        await settled(asyncio.ensure_future(self._do(self._connection.execute("COMMIT"))))
+
+    async def undo(self) -> None:
+        if not self._connection.is_closed():
+            with suppress(*_AWAY, asyncpg.InterfaceError):  # then the server has undone it itself
+                await settled(asyncio.ensure_future(self._connection.execute("ROLLBACK")))
+
+    def _statement(self, sql: str) -> Statement:
+        return for_postgres(sql, bound_time=self._clock is not None)
+
+    def _bind(self, statement: Statement, params: Mapping[str, Value]) -> list[Value]:
+        if self._clock is not None and statement.asks_time:
+            params = {**params, "now_": self._clock.now()}
+        return [params[name] for name in statement.names]
+
+    async def _do(self, call: Coroutine[Any, Any, Any]) -> Any:
+        if self._failure is not None:
+            call.close()
+            raise self._failure
+        try:
+            return await call
+        except BaseException as error:
+            self._failure = _unavailable(error) if self._is_away(error) else error
+            if self._failure is error:
+                raise
+            raise self._failure from error
+
+    def _is_away(self, error: BaseException) -> bool:
+        return isinstance(error, _AWAY) or self._connection.is_closed() and isinstance(error, asyncpg.InterfaceError)
+
+
+async def _nothing(_connection: asyncpg.Connection) -> None:
+    """A released connection needs no reset: no statement of ours changes its session."""
+
+
+def _unavailable(error: BaseException) -> Unavailable:
+    return Unavailable(f"the database did not answer: {error or type(error).__name__}")

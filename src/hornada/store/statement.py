@@ -1,0 +1,58 @@
+"""Statements in each database's own words.
+
+Beside the three words that ``hornada.store.database`` names, migrations know ``{blob}``. A word or a ``:name`` inside a
+quoted text or a comment stays as it is.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*' | "[^"]*" | --[^\n]* | :: | :(?P<name>[a-z_]\w*) | \{(?P<word>\w+)\}""", re.VERBOSE
+)
+_NOW = "now_"
+_SQLITE = {"now": f":{_NOW}", "skip_locked": "", "for_update": "", "blob": "BLOB"}
+_POSTGRES = {
+    "now": "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+    "skip_locked": "FOR UPDATE SKIP LOCKED",
+    "for_update": "FOR UPDATE",
+    "blob": "BYTEA",
+}
+
+
+class Statement(NamedTuple):
+    """What the driver gets. ``names``: the parameters in the order of their first appearance."""
+
+    text: str
+    names: tuple[str, ...]
+
+    @property
+    def asks_time(self) -> bool:
+        """Whether the time must be bound as the parameter ``now_``."""
+        return _NOW in self.names
+
+
+@lru_cache(maxsize=1024)
+def for_sqlite(sql: str) -> Statement:
+    """Keeps ``:name``, which SQLite speaks; ``{now}`` becomes the parameter ``now_``."""
+    text = _worded(sql, _SQLITE)
+    return Statement(text, tuple(dict.fromkeys(found["name"] for found in _TOKEN.finditer(text) if found["name"])))
+
+
+@lru_cache(maxsize=1024)
+def for_postgres(sql: str, *, bound_time: bool = False) -> Statement:
+    """Turns ``:name`` into ``$n``; ``{now}`` is the server's clock, or with ``bound_time`` the parameter ``now_``."""
+    numbers: dict[str, int] = {}
+
+    def place(found: re.Match[str]) -> str:
+        name = found["name"]
+        return found[0] if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    words = _POSTGRES | {"now": f"CAST(:{_NOW} AS bigint)"} if bound_time else _POSTGRES
+    text = _TOKEN.sub(place, _worded(sql, words))
+    return Statement(text, tuple(numbers))
+
+
+def _worded(sql: str, words: dict[str, str]) -> str:
+    return _TOKEN.sub(lambda found: words[found["word"]] if found["word"] else found[0], sql)
