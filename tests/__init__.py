@@ -1,0 +1,1 @@
+"""The tests: rooms mirror src, beside them the cases, the crash suite and the clients."""

@@ -1,0 +1,1 @@
+"""108 inputs and the outcomes that a batch server may give them."""
