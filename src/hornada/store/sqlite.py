@@ -10,7 +10,6 @@ take turns at an asyncio lock. Readers have connections of their own and a consi
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +18,7 @@ from hornada.core.clock import Clock
 from hornada.core.errors import Broken, HornadaError, Unavailable
 from hornada.store import migration
 from hornada.store.database import Row, Tx, Value
+from hornada.store.lane import Lane
 from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_sqlite
 
@@ -110,21 +110,18 @@ class _Connection:
     def __init__(self, path: Path, *, read_only: bool) -> None:
         self._path = path
         self._read_only = read_only
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
+        self._lane = Lane("sqlite-reader" if read_only else "sqlite-writer")
         self._driver: sqlite3.Connection
 
     async def open(self) -> None:
         await self.do(self._open)
 
     def do(self, work: Callable[..., T], *args: object) -> "asyncio.Future[T]":
-        return asyncio.get_running_loop().run_in_executor(self._thread, self._guarded, work, *args)
-
-    def later(self, work: Callable[..., T]) -> "Future[T]":
-        return self._thread.submit(work)
+        return self._lane.do(_guarded, work, *args)
 
     async def close(self) -> None:
         await self.do(self._close)
-        self._thread.shutdown(wait=False)
+        self._lane.end()
 
     @property
     def driver(self) -> sqlite3.Connection:
@@ -146,13 +143,6 @@ class _Connection:
 
     def _close(self) -> None:
         self._driver.close()
-
-    @staticmethod
-    def _guarded(work: Callable[..., T], *args: object) -> T:
-        try:
-            return work(*args)
-        except sqlite3.Error as error:
-            raise _translated(error) from error
 
 
 class _Transaction:
@@ -198,7 +188,7 @@ class _Transaction:
     def leave(self) -> None:
         """Ends a view. Nobody has to wait: the thread comes to it after whatever still runs, before anything new."""
         if self._touched:
-            self._connection.later(self._undo)
+            self._connection.do(self._undo)
 
     def _bound(self, statement: Statement, params: Bound) -> Bound:
         return {**params, "now_": self._clock.now()} if statement.asks_time else params
@@ -243,6 +233,13 @@ def _change(driver: sqlite3.Connection, text: str, params: Bound) -> int:
 
 def _change_many(driver: sqlite3.Connection, text: str, params: Sequence[Bound]) -> None:
     driver.executemany(text, params)
+
+
+def _guarded(work: Callable[..., T], *args: object) -> T:
+    try:
+        return work(*args)
+    except sqlite3.Error as error:
+        raise _translated(error) from error
 
 
 def _translated(error: sqlite3.Error) -> HornadaError | sqlite3.Error:

@@ -1,0 +1,55 @@
+"""Rows of ``idempotency``: what a call with an ``Idempotency-Key`` was answered, for 24 hours (contract: Files, Batches)."""
+
+from msgspec import Struct
+
+from hornada.core.clock import SECOND
+from hornada.store.database import Tx
+
+_LIFETIME = 86_400 * SECOND
+
+
+class Remembered(Struct, frozen=True):
+    """``digest`` of the call's body, to tell a repetition from another call; ``answer`` as the caller stored it."""
+
+    digest: str
+    answer: str
+
+
+async def recall(tx: Tx, org: str, route: str, key: str) -> Remembered | None:
+    """What the same key was answered on this route."""
+    row = await tx.row(
+        "SELECT digest, answer FROM idempotency WHERE org = :org AND route = :route AND key = :key"
+        " AND created_at > {now} - :lifetime",
+        org=org,
+        route=route,
+        key=key,
+        lifetime=_LIFETIME,
+    )
+    return Remembered(row["digest"], row["answer"]) if row else None
+
+
+async def remember(tx: Tx, org: str, route: str, key: str, remembered: Remembered) -> bool:
+    """Keeps an answer; False if another call with this key was faster, whose answer stands."""
+    kept = await tx.run(
+        "INSERT INTO idempotency (org, route, key, digest, answer, created_at)"
+        " VALUES (:org, :route, :key, :digest, :answer, {now}) ON CONFLICT (org, route, key) DO UPDATE"
+        " SET digest = excluded.digest, answer = excluded.answer, created_at = excluded.created_at"
+        " WHERE idempotency.created_at <= excluded.created_at - :lifetime",
+        org=org,
+        route=route,
+        key=key,
+        digest=remembered.digest,
+        answer=remembered.answer,
+        lifetime=_LIFETIME,
+    )
+    return kept == 1
+
+
+async def sweep(tx: Tx, limit: int) -> int:
+    """Removes up to ``limit`` answers that are too old; how many."""
+    return await tx.run(
+        "DELETE FROM idempotency WHERE (org, route, key) IN (SELECT org, route, key FROM idempotency"
+        " WHERE created_at <= {now} - :lifetime ORDER BY created_at LIMIT :limit)",
+        lifetime=_LIFETIME,
+        limit=limit,
+    )

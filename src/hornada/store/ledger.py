@@ -1,0 +1,102 @@
+"""Rows of ``ledger_entry``: append-only, one for each source, whatever is retried."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from hornada.core.batch import Usage
+from hornada.store.database import Row, Tx
+
+_SUMS = ", ".join(
+    f"CAST(coalesce(sum({column}), 0) AS BIGINT) AS {column}" for column in ("input", "cached", "output", "reasoning")
+)
+
+
+class LedgerEntry(Struct, frozen=True, kw_only=True):
+    """What one segment of a batch, or one regular call, used up.
+
+    ``source``: the segment or call, unique. ``endpoint``: as recorded, ``/v1/embeddings:batch`` for lines.
+    ``amount`` in micro-units. ``estimated``: the model server's count was missing or clamped.
+    """
+
+    id: str
+    source: str
+    org: str
+    key: str
+    batch: str | None
+    model: str
+    endpoint: str
+    lines: int
+    usage: Usage
+    amount: int
+    estimated: bool
+    created_at: int
+
+
+def _usage(row: Row) -> Usage:
+    return Usage(row["input"], row["cached"], row["output"], row["reasoning"])
+
+
+async def insert(tx: Tx, entries: Sequence[LedgerEntry]) -> None:
+    """Adds entries; one whose source is known changes nothing."""
+    await tx.many(
+        "INSERT INTO ledger_entry (id, source, org, key, batch, model, endpoint, lines, input, cached, output,"
+        " reasoning, amount, estimated, created_at) VALUES (:id, :source, :org, :key, :batch, :model, :endpoint,"
+        " :lines, :input, :cached, :output, :reasoning, :amount, :estimated, :created_at)"
+        " ON CONFLICT (source) DO NOTHING",
+        [
+            {
+                "id": entry.id,
+                "source": entry.source,
+                "org": entry.org,
+                "key": entry.key,
+                "batch": entry.batch,
+                "model": entry.model,
+                "endpoint": entry.endpoint,
+                "lines": entry.lines,
+                "input": entry.usage.input,
+                "cached": entry.usage.cached,
+                "output": entry.usage.output,
+                "reasoning": entry.usage.reasoning,
+                "amount": entry.amount,
+                "estimated": int(entry.estimated),
+                "created_at": entry.created_at,
+            }
+            for entry in entries
+        ],
+    )
+
+
+async def last_event(tx: Tx, org: str) -> LedgerEntry | None:
+    """The newest entry of an organization."""
+    row = await tx.row("SELECT * FROM ledger_entry WHERE org = :org ORDER BY created_at DESC, id DESC LIMIT 1", org=org)
+    if row is None:
+        return None
+    return LedgerEntry(
+        id=row["id"],
+        source=row["source"],
+        org=row["org"],
+        key=row["key"],
+        batch=row["batch"],
+        model=row["model"],
+        endpoint=row["endpoint"],
+        lines=row["lines"],
+        usage=_usage(row),
+        amount=row["amount"],
+        estimated=bool(row["estimated"]),
+        created_at=row["created_at"],
+    )
+
+
+async def amount(tx: Tx, org: str) -> int:
+    """Micro-units that an organization has used up in all."""
+    row = await tx.row(
+        "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) AS amount FROM ledger_entry WHERE org = :org", org=org
+    )
+    return int(row["amount"]) if row else 0
+
+
+async def usage_of(tx: Tx, batch: str) -> Usage:
+    """Tokens of a batch's lines so far."""
+    row = await tx.row(f"SELECT {_SUMS} FROM ledger_entry WHERE batch = :batch", batch=batch)  # noqa: S608
+    return _usage(row) if row else Usage()
