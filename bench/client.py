@@ -1,4 +1,4 @@
-"""A small blocking client of an OpenAI-compatible batch server; one connection a call, so a restart in between is fine."""
+"""A small blocking client of an OpenAI-compatible batch server; one connection a call, so it survives a restart."""
 
 import gzip
 import http.client
@@ -72,7 +72,7 @@ class Client:
     def call(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 120
     ) -> Answer:
-        """One call; ``body`` is bytes, an iterator of bytes, or an object sent as JSON. Raises OSError, HTTPException."""
+        """One call; ``body``: bytes, an iterator of bytes, or an object sent as JSON. Raises OSError, HTTPException."""
         sent = self.headers()
         if isinstance(body, (dict, list)):
             body = json.dumps(body).encode()
@@ -125,7 +125,7 @@ class Client:
         return granted(self.call("GET", f"/batches/{batch_id}"), "get")
 
     def watch(self, batch_id: str, timeout: float, poll: float = 0.1) -> Iterator[dict[str, Any]]:
-        """The batch as it is now, every ``poll`` seconds, the last one terminal. Raises Unexpected after ``timeout``."""
+        """The batch now, every ``poll`` seconds, the last one terminal. Raises Unexpected after ``timeout`` seconds."""
         end = time.monotonic() + timeout
         while True:
             found = self.batch(batch_id)
@@ -139,10 +139,7 @@ class Client:
 
     def finish(self, batch_id: str, timeout: float, poll: float = 0.1) -> dict[str, Any]:
         """The batch when it has ended."""
-        found: dict[str, Any] = {}
-        for found in self.watch(batch_id, timeout, poll):
-            pass
-        return found
+        return list(self.watch(batch_id, timeout, poll))[-1]
 
     def content(self, file_id: str | None) -> bytes:
         """A file's bytes; none for no file."""
