@@ -70,6 +70,11 @@ async def organizations(tx: Tx) -> int:
     return int(row["n"]) if row else 0
 
 
+async def lock(tx: Tx, org: str) -> None:
+    """Makes other transactions that lock this organization wait until this (writing) one ends."""
+    await tx.row("SELECT id FROM organization WHERE id = :id {for_update}", id=org)
+
+
 async def insert_organization(tx: Tx, *, id: str, name: str, plan: str, now: int) -> bool:  # noqa: A002
     """Adds an organization; False if the name is taken."""
     added = await tx.run(
