@@ -15,7 +15,7 @@ from hornada.core.clock import SECOND
 from hornada.store import connect
 from hornada.store.database import Database
 
-SETTINGS = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 60\n"
+SETTINGS = "fsync = off\nfull_page_writes = off\nmax_connections = 60\ndeadlock_timeout = 50ms\n"
 
 
 class Hands:

@@ -5,7 +5,7 @@ PostgreSQL infers a parameter's type from where it stands. Where it cannot (``:x
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
@@ -19,11 +19,11 @@ from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_postgres
 
 CONNECTIONS = 8
+_CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 60.0
 _MIGRATION_LOCK = 0x686F726E  # any number that nobody else takes
 _AWAY = (
-    OSError,
-    TimeoutError,
+    OSError,  # TimeoutError too
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
@@ -91,6 +91,7 @@ class Postgres:
                     self._url,
                     min_size=0,
                     max_size=CONNECTIONS,
+                    timeout=_CONNECT_TIMEOUT_S,
                     command_timeout=_COMMAND_TIMEOUT_S,
                     reset=_nothing,
                     server_settings={"application_name": "hornada", "jit": "off"},
@@ -108,7 +109,7 @@ class _Transaction:
 
     async def rows(self, sql: str, **params: Value) -> Sequence[Row]:
         statement = self._statement(sql)
-        found: Sequence[Row] = await self._do(self._connection.fetch(statement.text, *self._bind(statement, params)))
+        found: Sequence[Row] = await self._do(self._connection.fetch, statement.text, *self._bind(statement, params))
         return found
 
     async def row(self, sql: str, **params: Value) -> Row | None:
@@ -117,17 +118,17 @@ class _Transaction:
 
     async def run(self, sql: str, **params: Value) -> int:
         statement = self._statement(sql)
-        tag = await self._do(self._connection.execute(statement.text, *self._bind(statement, params)))
+        tag = await self._do(self._connection.execute, statement.text, *self._bind(statement, params))
         count = tag.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
     async def many(self, sql: str, params: Sequence[Mapping[str, Value]]) -> None:
         statement = self._statement(sql)
         bound = [self._bind(statement, each) for each in params]
-        await self._do(self._connection.executemany(statement.text, bound))
+        await self._do(self._connection.executemany, statement.text, bound)
 
     async def begin(self, statement: str) -> None:
-        await self._do(self._connection.execute(statement))
+        await self._do(self._connection.execute, statement)
 
     def check(self) -> None:
         """Raises what spoiled the transaction, should the caller have swallowed it."""
@@ -135,12 +136,11 @@ class _Transaction:
             raise self._failure
 
     async def commit(self) -> None:
-        await settled(asyncio.ensure_future(self._do(self._connection.execute("COMMIT"))))
+        await settled(asyncio.ensure_future(self._do(self._connection.execute, "COMMIT")))
 
     async def undo(self) -> None:
-        if not self._connection.is_closed():
-            with suppress(*_AWAY, asyncpg.InterfaceError):  # then the server has undone it itself
-                await settled(asyncio.ensure_future(self._connection.execute("ROLLBACK")))
+        with suppress(*_AWAY, asyncpg.InterfaceError):  # without its connection, the server undoes it by itself
+            await settled(asyncio.ensure_future(self._connection.execute("ROLLBACK")))
 
     def _statement(self, sql: str) -> Statement:
         return for_postgres(sql, bound_time=self._clock is not None)
@@ -150,20 +150,25 @@ class _Transaction:
             params = {**params, "now_": self._clock.now()}
         return [params[name] for name in statement.names]
 
-    async def _do(self, call: Coroutine[Any, Any, Any]) -> Any:
-        if self._failure is not None:
-            call.close()
-            raise self._failure
+    async def _do(self, call: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        self.check()
         try:
-            return await call
-        except BaseException as error:
-            self._failure = _unavailable(error) if self._is_away(error) else error
-            if self._failure is error:
+            return await call(*args)
+        except (*_AWAY, asyncpg.InterfaceError) as error:
+            if isinstance(error, asyncpg.InterfaceError) and not self._is_lost():
+                self._failure = error
                 raise
+            self._failure = _unavailable(error)
             raise self._failure from error
+        except BaseException as error:
+            self._failure = error
+            raise
 
-    def _is_away(self, error: BaseException) -> bool:
-        return isinstance(error, _AWAY) or self._connection.is_closed() and isinstance(error, asyncpg.InterfaceError)
+    def _is_lost(self) -> bool:
+        try:
+            return bool(self._connection.is_closed())
+        except asyncpg.InterfaceError:  # the pool has taken it back
+            return True
 
 
 async def _nothing(_connection: asyncpg.Connection) -> None:

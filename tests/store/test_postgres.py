@@ -1,0 +1,86 @@
+"""What only the server database does."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from hornada.core.clock import SystemClock
+from hornada.core.errors import Unavailable
+from hornada.store import connect
+from tests.conftest import Hands
+from tests.store.test_database import add, names, put
+
+
+async def test_a_server_that_is_not_there_is_an_outage(tmp_path: Path, clock: Hands) -> None:
+    db = await connect(f"postgresql://nobody@/none?host={tmp_path}", clock)
+    with pytest.raises(Unavailable, match="did not answer"):
+        await names(db)
+    await db.close()
+
+
+async def test_a_lost_connection_is_an_outage_and_the_next_transaction_has_another(
+    shared_postgres: str, clock: Hands
+) -> None:
+    db = await connect(shared_postgres, clock)
+    await db.migrate()
+    with pytest.raises(Unavailable):
+        async with db.write() as tx:
+            await add(tx, "lost")
+            await tx.rows("SELECT pg_terminate_backend(pg_backend_pid())")
+    assert "lost" not in await names(db)
+    await db.close()
+
+
+async def test_a_deadlock_is_an_outage_for_one_of_the_two(shared_postgres: str, clock: Hands) -> None:
+    db = await connect(shared_postgres, clock)
+    await db.migrate()
+    both = asyncio.Barrier(2)
+
+    async def lock(*numbers: int) -> None:
+        async with db.write() as tx:
+            for number in numbers:
+                await tx.rows("SELECT pg_advisory_xact_lock(:number)", number=number)
+                if number == numbers[0]:
+                    await both.wait()
+
+    outcomes = await asyncio.gather(lock(1, 2), lock(2, 1), return_exceptions=True)
+    assert sorted(type(outcome) for outcome in outcomes if outcome) == [Unavailable]
+    await db.close()
+
+
+async def test_with_the_machines_clock_the_server_tells_the_time(shared_postgres: str) -> None:
+    db = await connect(shared_postgres, SystemClock())
+    async with db.read() as tx:
+        row = await tx.row("SELECT {now} AS now, clock_timestamp() AS there")
+    await db.close()
+    assert row is not None
+    assert 0 <= row["there"].timestamp() * 1e6 - row["now"] < 10e6
+
+
+async def test_rows_that_another_process_holds_are_skipped(shared_postgres: str, clock: Hands) -> None:
+    one, two = await connect(shared_postgres, clock), await connect(shared_postgres, clock)
+    await one.migrate()
+    async with one.write() as tx:
+        await tx.run("DELETE FROM organization")
+    await put(one, "a")
+    await put(one, "b")
+    take = "SELECT name FROM organization ORDER BY name LIMIT 1 {skip_locked}"
+    async with one.write() as first, two.write() as second:
+        found = [await first.row(take), await second.row(take)]
+    assert [row["name"] for row in found if row] == ["a", "b"]
+    await one.close()
+    await two.close()
+
+
+async def test_processes_that_migrate_at_once_do_not_meet(fresh_postgres: Callable[[], str], clock: Hands) -> None:
+    url = await asyncio.to_thread(fresh_postgres)
+    databases = [await connect(url, clock) for _ in range(3)]
+    await asyncio.gather(*(db.migrate() for db in databases))
+    for db in databases:
+        await db.close()
+    connection = await asyncpg.connect(url)
+    assert await connection.fetchval("SELECT count(*) FROM schema_version") >= 1
+    await connection.close()

@@ -1,0 +1,87 @@
+"""What only the file database does."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from hornada.core.errors import Broken, Unavailable
+from hornada.store import connect
+from tests.conftest import Hands
+from tests.store.test_database import names, put
+
+
+async def test_a_relative_file_lies_in_the_working_directory(
+    tmp_path: Path, clock: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    db = await connect("sqlite:///some folder/ledger?1.db", clock)
+    await db.close()
+    assert (tmp_path / "some folder" / "ledger?1.db").exists()
+
+
+async def test_what_was_committed_is_there_when_the_file_is_opened_again(tmp_path: Path, clock: Hands) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    db = await connect(url, clock)
+    await db.migrate()
+    await put(db, "a")
+    await db.close()
+    db = await connect(url, clock)
+    assert await names(db) == ["a"]
+    await db.close()
+
+
+async def test_commits_are_made_durable_in_a_write_ahead_log(tmp_path: Path, clock: Hands) -> None:
+    db = await connect(f"sqlite:///{tmp_path}/ledger.db", clock)
+    async with db.write() as tx:
+        found = [await tx.row(f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "foreign_keys")]
+    await db.close()
+    assert [next(iter(dict(row).values())) for row in found] == ["wal", 2, 1]
+
+
+async def test_a_full_disk_is_an_outage_and_passes(tmp_path: Path, clock: Hands) -> None:
+    db = await connect(f"sqlite:///{tmp_path}/ledger.db", clock)
+    await db.migrate()
+    async with db.write() as tx:
+        await tx.rows("PRAGMA max_page_count = 1")  # as small as the file is now
+    with pytest.raises(Unavailable, match="full"):
+        async with db.write() as tx:
+            await tx.run(
+                "INSERT INTO organization (id, name, plan, created_at) VALUES ('a', :name, '', 0)", name="x" * 100_000
+            )
+    async with db.write() as tx:
+        await tx.rows("PRAGMA max_page_count = 100000")
+    await put(db, "b")
+    assert await names(db) == ["b"]
+    await db.close()
+
+
+async def test_a_file_that_cannot_be_opened_is_an_outage(tmp_path: Path, clock: Hands) -> None:
+    (tmp_path / "ledger.db").mkdir()
+    with pytest.raises(Unavailable, match="unable to open"):
+        await connect(f"sqlite:///{tmp_path}/ledger.db", clock)
+
+
+async def test_a_file_that_is_no_database_is_broken(tmp_path: Path, clock: Hands) -> None:
+    (tmp_path / "ledger.db").write_bytes(os.urandom(8192))
+    with pytest.raises(Broken, match="not a database"):
+        await connect(f"sqlite:///{tmp_path}/ledger.db", clock)
+
+
+async def test_another_program_can_read_along(tmp_path: Path, clock: Hands) -> None:
+    db = await connect(f"sqlite:///{tmp_path}/ledger.db", clock)
+    await db.migrate()
+    async with db.write() as tx:
+        await tx.run("INSERT INTO organization (id, name, plan, created_at) VALUES ('a', 'a', '', 0)")
+        other = sqlite3.connect(tmp_path / "ledger.db")
+        assert other.execute("SELECT count(*) FROM organization").fetchone() == (0,)
+    assert other.execute("SELECT count(*) FROM organization").fetchone() == (1,)
+    other.close()
+    await db.close()
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "mysql://host/db", "ledger.db"])
+async def test_any_other_url_is_refused(url: str, clock: Hands) -> None:
+    with pytest.raises(ValueError, match="sqlite:///file"):
+        await connect(url, clock)
