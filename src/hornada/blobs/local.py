@@ -126,7 +126,7 @@ class LocalBlobs:
         self._open_segments = open_segments
         self._tails: dict[str, Tail] = {}
         self._open: OrderedDict[str, Tail] = OrderedDict()
-        with changing("blobs"):
+        with changing(f"blobs in {root}"):
             make_folder(self._aside)
             self._sweep()
 
