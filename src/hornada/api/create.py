@@ -1,0 +1,96 @@
+"""The body of ``POST /batches``."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from hornada.api.fields import at_most, choice, mapping, missing, required, text, whole, within
+from hornada.core.catalog import ENDPOINTS, Catalog
+from hornada.core.errors import Code, Refusal
+from hornada.core.limits import DialectRules
+
+WINDOWS = ("24h",)
+LEAST_LIFETIME_S = 3600
+MOST_LIFETIME_S = 2_592_000
+
+_PAIRS = 16
+_KEY_LENGTH = 64
+_VALUE_LENGTH = 512
+_IDEMPOTENCY_LENGTH = 255
+
+
+class NewBatch(Struct, frozen=True, kw_only=True):
+    """A batch as asked for. ``output_lifetime_s`` None: results live as long as the installation says."""
+
+    input_file: str
+    endpoint: str
+    completion_window: str
+    metadata: dict[str, str] | None
+    output_lifetime_s: int | None
+    idempotency_key: str | None
+
+
+def parse(body: dict[str, Any], endpoints: Iterable[str], header_key: str | None) -> NewBatch:
+    """Checks every field that OpenAI knows and ignores the others; raises Refusal (openai-contract 4.2 and 4.6).
+
+    ``endpoints`` are those that may be batched, ``header_key`` is the ``Idempotency-Key`` header if there is one.
+    """
+    return NewBatch(
+        input_file=text(required(body, "input_file_id"), "input_file_id"),
+        endpoint=choice(text(required(body, "endpoint"), "endpoint"), "endpoint", tuple(endpoints)),
+        completion_window=choice(
+            text(required(body, "completion_window"), "completion_window"), "completion_window", WINDOWS
+        ),
+        metadata=_metadata(body.get("metadata")),
+        output_lifetime_s=_lifetime(body.get("output_expires_after")),
+        idempotency_key=idempotency_key(header_key if header_key is not None else body.get("idempotency_key")),
+    )
+
+
+def batchable(catalog: Catalog, rules: DialectRules) -> tuple[str, ...]:
+    """Endpoints that the dialect knows and some model offers; while no model is known yet, all of the dialect's."""
+    known = tuple(name for name in ENDPOINTS if rules.endpoints is None or name in rules.endpoints)
+    models = catalog.models.values()
+    return tuple(name for name in known if any(model.offers(name) for model in models)) if models else known
+
+
+def idempotency_key(value: object) -> str | None:
+    """A key that makes a repeated call answer what the first one did; None or blank is no key."""
+    if value is None or value == "":
+        return None
+    key = at_most(text(value, "idempotency_key"), "idempotency_key", _IDEMPOTENCY_LENGTH)
+    if not key.isprintable():
+        message = "Invalid value for 'idempotency_key': expected printable characters only."
+        raise Refusal(Code.INVALID_VALUE, message, "idempotency_key")
+    return key
+
+
+def _metadata(value: object) -> dict[str, str] | None:
+    if value is None:
+        return None
+    pairs = mapping(value, "metadata")
+    if len(pairs) > _PAIRS:
+        bound = f"Expected an object with at most {_PAIRS} properties, but got an object with {len(pairs)} properties"
+        message = f"Invalid 'metadata': too many properties. {bound} instead."
+        raise Refusal(Code.OBJECT_ABOVE_MAX_PROPERTIES, message, "metadata")
+    for key in pairs:
+        if len(key) > _KEY_LENGTH:
+            bound = f"Expected a string with maximum length {_KEY_LENGTH}, but got a string with length {len(key)}"
+            message = f"Invalid property name in 'metadata': '{key[:_KEY_LENGTH]}…' is too long. {bound} instead."
+            raise Refusal(Code.PROPERTY_NAME_ABOVE_MAX_LENGTH, message, "metadata")
+    names = {key: f"metadata.{key}" for key in pairs}
+    return {key: at_most(text(pair, names[key]), names[key], _VALUE_LENGTH) for key, pair in pairs.items()}
+
+
+def _lifetime(value: object) -> int | None:
+    if value is None:
+        return None
+    name = "output_expires_after"
+    policy = mapping(value, name)
+    for field in ("anchor", "seconds"):
+        if field not in policy:
+            raise missing(f"{name}.{field}")
+    choice(text(policy["anchor"], f"{name}.anchor"), f"{name}.anchor", ("created_at",))
+    seconds = whole(policy["seconds"], f"{name}.seconds")
+    return within(seconds, f"{name}.seconds", LEAST_LIFETIME_S, MOST_LIFETIME_S)

@@ -1,0 +1,42 @@
+"""Calls that operators and their tools make: health, readiness, metrics, documentation. No dialect, no key."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hornada.api.call import Call, Response, json_response
+from hornada.api.services import Services
+
+METRICS_MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
+HTML = b"text/html; charset=utf-8"
+
+
+class OperationCalls:
+    """``document`` gives the OpenAPI document, ``page`` its HTML; both are made when they are first asked for."""
+
+    def __init__(self, services: Services, document: Callable[[], dict[str, Any]], page: Callable[[], bytes]) -> None:
+        self._ready = services.ready
+        self._metrics = services.metrics
+        self._document = document
+        self._page = page
+
+    async def alive(self, call: Call) -> Response:  # noqa: ARG002 - the shape of a handler
+        """``GET /healthz``: the process answers."""
+        return json_response({"status": "ok"})
+
+    async def ready(self, call: Call) -> Response:  # noqa: ARG002
+        """``GET /readyz``: whether calls can be served, and if not, why."""
+        readiness = await self._ready()
+        status = "ready" if readiness.ok else "unready"
+        return json_response({"status": status, "reasons": list(readiness.reasons)}, 200 if readiness.ok else 503)
+
+    async def metrics(self, call: Call) -> Response:  # noqa: ARG002
+        """``GET /metrics``: Prometheus text."""
+        return Response(200, self._metrics(), METRICS_MEDIA)
+
+    async def document(self, call: Call) -> Response:  # noqa: ARG002
+        """``GET /openapi.json``."""
+        return json_response(self._document())
+
+    async def docs(self, call: Call) -> Response:  # noqa: ARG002
+        """``GET /docs``: the routes as a page."""
+        return Response(200, self._page(), HTML)
