@@ -6,6 +6,8 @@ from typing import Literal
 from hornada.core.file import File, Purpose
 from hornada.store.database import Row, Tx, Value
 
+Order = Literal["asc", "desc"]
+
 _COLUMNS = "id, org, member, key, purpose, name, bytes, sha256, object, requests, created_at, expires_at"
 _IN_USE = (
     "EXISTS (SELECT 1 FROM batch WHERE batch.input_file = file.id"
@@ -34,7 +36,7 @@ def _file(row: Row) -> File:
 async def insert(tx: Tx, file: File) -> None:
     """Adds a file whose bytes are durable."""
     await tx.run(
-        "INSERT INTO file (id, org, member, key, purpose, name, bytes, sha256, object, requests, created_at, expires_at)"
+        f"INSERT INTO file ({_COLUMNS})"  # noqa: S608
         " VALUES (:id, :org, :member, :key, :purpose, :name, :bytes, :sha256, :object, :requests, :created_at,"
         " :expires_at)",
         id=file.id,
@@ -102,7 +104,7 @@ async def page(
     after: tuple[int, str] | None,
     limit: int,
     *,
-    order: Literal["asc", "desc"] = "desc",
+    order: Order = "desc",
     purpose: Purpose | None = None,
 ) -> tuple[File, ...]:
     """Up to ``limit`` visible files behind the (created_at, id) of the last one seen; ``desc``: newest first."""

@@ -1,4 +1,4 @@
-"""Rows of ``idempotency``: what a call with an ``Idempotency-Key`` was answered, for 24 hours (contract: Files, Batches)."""
+"""Rows of ``idempotency``: what a call with an ``Idempotency-Key`` was answered, for 24 hours."""
 
 from msgspec import Struct
 
