@@ -106,7 +106,7 @@ async def test_a_read_cannot_write(db: Database) -> None:
 async def test_a_transaction_in_which_a_statement_failed_is_undone_even_if_the_failure_was_swallowed(
     db: Database,
 ) -> None:
-    with pytest.raises(Exception, match="(?i)unique"):
+    with pytest.raises(Exception, match=r"(?i)unique"):
         async with db.write() as tx:
             await add(tx, "a")
             for _ in range(2):
@@ -172,7 +172,7 @@ async def test_reads_cancelled_during_a_statement_give_their_connections_back(db
 
     started = asyncio.Semaphore(0)
     tasks = [asyncio.create_task(long()) for _ in range(2)]
-    for task in tasks:
+    for _ in tasks:
         await started.acquire()
     for task in tasks:
         task.cancel()
