@@ -1,5 +1,6 @@
 /* blast.c - the physical ceiling: one thread, epoll, N keep-alive connections, file in -> result lines out.
- *   cc -O2 -o blast blast.c && ./blast in.jsonl out.jsonl http://127.0.0.1:9100 256
+ *   cc -O2 -o blast blast.c && ./blast in.jsonl out.jsonl http://127.0.0.1:9100 256 [KEY]
+ * Prints {"n","wall_s","rate","p50_ms","p95_ms","p99_ms","bad"}: bad counts answers other than 200.
  * Slices "body" and "custom_id" out of each input line (expects the layout that bench/lines.py writes). */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -12,13 +13,31 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-typedef struct { int fd; size_t n, cap; char *in; const char *cid; int cidn; } C;
+typedef struct { int fd; size_t n, cap; char *in; const char *cid; int cidn; double t0; } C;
 static const char *cur, *end;
 static int ep;
 static FILE *out;
-static long live;
+static long live, n, bad, room;
+static double *took;
+static const char *key = "";
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec / 1e9;
+}
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static void count(C *c, int ok) {
+    if (n == room) took = realloc(took, (room = room ? room * 2 : 4096) * sizeof *took);
+    took[n++] = now() - c->t0;
+    bad += !ok;
+}
 
 static void next(C *c) {
     while (cur < end && *cur == '\n') cur++;
@@ -33,7 +52,8 @@ static void next(C *c) {
     size_t bn = nl - 1 - body;
     char h[512];
     static char req[1 << 20];
-    int k = snprintf(h, sizeof h, "POST %.*s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", (int)(urlend - url), url, bn);
+    int k = snprintf(h, sizeof h, "POST %.*s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n", (int)(urlend - url), url, key, bn);
+    c->t0 = now();
     memcpy(req, h, k);
     memcpy(req + k, body, bn);
     if (write(c->fd, req, k + bn) != (ssize_t)(k + bn)) { perror("write"); exit(1); }
@@ -44,6 +64,8 @@ static void next(C *c) {
 }
 int main(int argc, char **argv) {
     if (argc < 5) return 2;
+    static char auth[256];
+    if (argc > 5) { snprintf(auth, sizeof auth, "Authorization: Bearer %s\r\n", argv[5]); key = auth; }
     int fd = open(argv[1], O_RDONLY), conc = atoi(argv[4]);
     struct stat st;
     fstat(fd, &st);
@@ -64,6 +86,7 @@ int main(int argc, char **argv) {
         cs[i].in = malloc(cs[i].cap = 65536);
         live++;
     }
+    double began = now();
     for (int i = 0; i < conc; i++) next(&cs[i]);
     struct epoll_event evs[512];
     while (live > 0) {
@@ -72,19 +95,23 @@ int main(int argc, char **argv) {
             C *c = evs[i].data.ptr;
             if (c->fd < 0) continue;
             if (c->cap - c->n < 16384) c->in = realloc(c->in, c->cap *= 2);
-            ssize_t r = recv(c->fd, c->in + c->n, c->cap - c->n, MSG_DONTWAIT);
+            ssize_t r = recv(c->fd, c->in + c->n, c->cap - c->n - 1, MSG_DONTWAIT);
             if (r <= 0) { if (r < 0 && errno == EAGAIN) continue; fprintf(stderr, "connection lost\n"); return 1; }
-            c->n += r;
-            char *h = memmem(c->in, c->n, "\r\n\r\n", 4), *l = memmem(c->in, c->n, "Content-Length: ", 16);
+            c->in[c->n += r] = 0;
+            char *h = memmem(c->in, c->n, "\r\n\r\n", 4), *l = h ? strcasestr(c->in, "\r\ncontent-length: ") : NULL;
             if (!h || !l) continue;
-            size_t bl = strtoul(l + 16, NULL, 10), hl = h - c->in + 4;
+            size_t bl = strtoul(l + 18, NULL, 10), hl = h - c->in + 4;
             if (c->n < hl + bl) continue;
+            count(c, !memcmp(c->in + 9, "200", 3));
             fprintf(out, "{\"id\":\"r-%.*s\",\"custom_id\":\"%.*s\",\"response\":{\"status_code\":%.3s,\"body\":", c->cidn, c->cid, c->cidn, c->cid, c->in + 9);
             fwrite(c->in + hl, 1, bl, out);
             fputs("},\"error\":null}\n", out);
             next(c);
         }
     }
+    double wall = now() - began;
     fclose(out);
+    qsort(took, n, sizeof *took, by_size);
+    printf("{\"n\":%ld,\"wall_s\":%.4f,\"rate\":%.1f,\"p50_ms\":%.4f,\"p95_ms\":%.4f,\"p99_ms\":%.4f,\"bad\":%ld}\n", n, wall, n / wall, n ? took[n / 2] * 1e3 : 0, n ? took[n * 95 / 100] * 1e3 : 0, n ? took[n * 99 / 100] * 1e3 : 0, bad);
     return 0;
 }

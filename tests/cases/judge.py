@@ -34,11 +34,11 @@ def reasons(outcome: Outcome, facts: Facts) -> list[str]:
     for call in ("upload", "create"):
         answer: Answer | None = getattr(facts, call)
         if call in outcome:
-            return why + refused(call, outcome[call], answer)
+            return [*why, *refused(call, outcome[call], answer)]
         if answer is not None and not answer.ok:
             return [*why, f"{call} refused with {answer.status} {answer.code}"]
     if outcome.get("accepted"):
-        return why + accepted(outcome, facts.batch)
+        return [*why, *accepted(outcome, facts.batch)]
     if facts.batch.get("status") != outcome["batch"]:
         errors = json.dumps(facts.batch.get("errors"))[:300]
         return [*why, f"batch {facts.batch.get('status')}, wanted {outcome['batch']} {errors}"]
@@ -47,7 +47,7 @@ def reasons(outcome: Outcome, facts: Facts) -> list[str]:
     return why
 
 
-def refused(call: str, want: Mapping[str, Any], answer: Answer | None) -> Iterator[str] | list[str]:
+def refused(call: str, want: Mapping[str, Any], answer: Answer | None) -> list[str]:
     """A call that had to be refused with one of these statuses and codes."""
     if answer is None or answer.status not in want["status"]:
         return [f"{call} answered {answer and answer.status}, wanted {want['status']}"]

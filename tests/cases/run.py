@@ -39,7 +39,7 @@ class Facts:
 
 def read_input(case: Case, folder: Path) -> bytes:
     """The bytes of a case's file; the large ones are written to ``folder`` first."""
-    source = case["input"]
+    source: str = case["input"]
     if not source.startswith("gen:"):
         return (HERE / source).read_bytes()
     path = folder / f"{source[4:]}.jsonl"

@@ -89,3 +89,13 @@ def test_counts_that_fall_are_named() -> None:
         for n, status in polls
     ]
     assert reasons({**WANTED, "watch": True}, found) == ["counts fell from (1, 0) to (0, 0)"]
+
+
+def test_a_call_that_had_to_be_refused_and_was_not_is_named() -> None:
+    want = {"upload": {"status": [413], "code": ["file_too_large"]}}
+    assert reasons(want, Facts(upload=Answer(200, {}, b"{}"))) == ["upload answered 200, wanted [413]"]
+
+
+def test_an_accepted_file_needs_its_total() -> None:
+    found = facts(status="in_progress")
+    assert reasons({"accepted": True, "counts_total": 3}, found) == ["total 2, wanted 3"]

@@ -1,0 +1,78 @@
+"""P11: control calls while a batch runs at full speed."""
+
+import http.client
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from bench.client import granted
+from bench.hornada import Hornada
+from bench.report import Result
+from bench.rows.speed import SLOTS
+from bench.setting import PATIENCE_S, Setting, percentile
+
+IDLE_S = 2.0
+
+
+class Caller:
+    """GETs one path over a kept connection, ``every`` seconds, while its ``with`` block runs; how long each waited."""
+
+    def __init__(self, server: Hornada, path: str, every: float) -> None:
+        self.client = server.client
+        self.path = path
+        self.every = every
+        self.waits: list[float] = []
+        self.refused = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._call, daemon=True)
+
+    def _call(self) -> None:
+        connection = http.client.HTTPConnection(self.client.host, self.client.port, timeout=30)
+        headers = {"Authorization": f"Bearer {self.client.key}"}
+        try:
+            while not self._over.wait(self.every):
+                began = time.perf_counter()
+                connection.request("GET", self.path, headers=headers)
+                answer = connection.getresponse()
+                answer.read()
+                self.waits.append(time.perf_counter() - began)
+                self.refused += answer.status != 200
+        finally:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def during_a_batch(setting: Setting) -> list[Result]:
+    """A caller that looks at the batch forty times a second, idle and while it runs."""
+    lines = setting.pick(20_000, 50_000)
+    setting.quiet()
+    with setting.server(SLOTS) as server:
+        file_id = str(granted(server.client.upload(setting.input(lines)), "upload")["id"])
+        with Caller(server, f"/v1/files/{file_id}", 0.025) as idle:
+            time.sleep(IDLE_S)
+        batch_id = str(granted(server.client.create(file_id), "create")["id"])
+        with Caller(server, f"/v1/batches/{batch_id}", 0.025) as busy:
+            server.client.finish(batch_id, PATIENCE_S, poll=0.2)
+    calm, p99 = percentile(idle.waits, 0.99) * 1000, percentile(busy.waits, 0.99) * 1000
+    return [
+        Result(
+            row="P11",
+            work="control calls during a batch",
+            figure=f"p99 {p99:.1f} ms of {len(busy.waits)}",
+            yardstick=f"idle {calm:.1f} ms",
+            ratio=f"{p99 / calm:.1f} x" if calm else "-",
+            target="p99 <= 25 ms",
+            met=p99 <= 25 and not busy.refused and bool(busy.waits),
+            facts={"p50_ms": percentile(busy.waits, 0.5) * 1000, "max_ms": max(busy.waits, default=0) * 1000},
+        )
+    ]
