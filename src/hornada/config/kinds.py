@@ -1,0 +1,148 @@
+"""How the value of one setting is read: each kind says in words what it takes."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+
+class Kind(Struct, frozen=True):
+    """``words`` complete "must be ..."; ``read`` raises ValueError on any other value.
+
+    ``parse`` turns the text of an environment variable into what a file would hold; it raises ValueError too.
+    """
+
+    words: str
+    read: Callable[[Any], Any]
+    parse: Callable[[str], Any] = str
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError  # noqa: TRY004 - one kind of failure for every wrong value
+    return value
+
+
+def _parse_flag(text: str) -> bool:
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.strip().lower()]
+
+
+def _parse_number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def whole(least: int, most: int | None = None) -> Kind:
+    """A whole number in a range, both ends included."""
+
+    def read(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError  # noqa: TRY004 - one kind of failure for every wrong value
+        if value < least or (most is not None and value > most):
+            raise ValueError
+        return value
+
+    words = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+    return Kind(words, read, _parse_number)
+
+
+def seconds(least: float) -> Kind:
+    """A number of seconds, fractions allowed."""
+
+    def read(value: Any) -> float:
+        if not _is_number(value) or not least <= value < float("inf"):
+            raise ValueError
+        return float(value)
+
+    return Kind(f"a number of seconds of at least {least:g}", read, _parse_number)
+
+
+def one_of(names: Iterable[str]) -> Kind:
+    """One of a few words."""
+    known = tuple(names)
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise ValueError
+        return value
+
+    return Kind("one of " + ", ".join(f'"{name}"' for name in known), read)
+
+
+def list_of(kind: Kind, what: str) -> Kind:
+    """A list without repetition; in the environment separated by commas or spaces."""
+
+    def read(value: object) -> tuple[Any, ...]:
+        entries = [value] if isinstance(value, str) else value
+        if not isinstance(entries, list) or not entries:
+            raise ValueError
+        return tuple(dict.fromkeys(kind.read(entry) for entry in entries))
+
+    return Kind(f"a list of {what}, each {kind.words}", read, lambda text: text.replace(",", " ").split())
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+
+
+def _url(value: object) -> str:
+    text = _text(value).strip()
+    if urlsplit(text).scheme not in {"http", "https"} or not _has_host(text):
+        raise ValueError
+    return text.rstrip("/")
+
+
+def _database(value: object) -> str:
+    text = _text(value)
+    if text.startswith("sqlite:///") and text != "sqlite:///":
+        return text
+    if urlsplit(text).scheme in {"postgresql", "postgres"} and len(urlsplit(text).path) > 1:
+        return text
+    raise ValueError
+
+
+def _blobs(value: object) -> str:
+    text = _text(value)
+    if text.startswith(("file://", "s3://")) and not text.endswith("://"):
+        return text
+    raise ValueError
+
+
+def _table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError  # noqa: TRY004 - one kind of failure for every wrong value
+    return value
+
+
+def _tables(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError  # noqa: TRY004 - one kind of failure for every wrong value
+    return value
+
+
+TEXT = Kind("a text that is not empty", _text)
+FLAG = Kind("true or false", _flag, _parse_flag)
+URL = Kind('a URL with its scheme, such as "http://127.0.0.1:11434/v1"', _url)
+URLS = list_of(URL, "URLs")
+DATABASE = Kind('"sqlite:///PATH" or "postgresql://USER@HOST/NAME"', _database)
+BLOBS = Kind('"file://FOLDER" or "s3://BUCKET/PREFIX"', _blobs)
+TABLE = Kind("a table", _table, json.loads)
+TABLES = Kind("a list of tables", _tables, json.loads)

@@ -1,0 +1,66 @@
+"""The configuration as the program sees it: a frozen tree, whole and checked."""
+
+from enum import StrEnum
+
+from msgspec import Struct, field
+
+from hornada.core.account import Plan
+from hornada.core.catalog import Model
+from hornada.core.limits import Limits
+
+DIALECTS: tuple[str, ...] = ("infernode", "novita", "openai")
+"""The names that ``[server.dialects]`` may use."""
+
+DEFAULT_DIALECTS: dict[str, str] = {"/v1": "infernode", "/infernode/v1": "infernode", "/openai/v1": "novita"}
+"""Which dialect is mounted where when nothing is said (contract 10)."""
+
+DEFAULT_DATA = "hornada-data"
+"""The folder of the ledger and the blobs, below the working folder."""
+
+
+class ProcessRole(StrEnum):
+    """What one process does."""
+
+    ALL = "all"
+    API = "api"
+    WORKER = "worker"
+
+
+class ServerSettings(Struct, frozen=True, kw_only=True):
+    """Where to listen and what to mount. ``dialects``: base path -> name of a dialect."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    batches: bool = True
+    dialects: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_DIALECTS))
+
+
+class StorageSettings(Struct, frozen=True, kw_only=True):
+    """The two URLs under which everything lies."""
+
+    database: str = f"sqlite:///{DEFAULT_DATA}/ledger.db"
+    blobs: str = f"file://{DEFAULT_DATA}/blobs"
+
+
+class BootstrapSettings(Struct, frozen=True, kw_only=True):
+    """What an empty database starts with. ``key`` None: made and printed once; ``credit`` None: unlimited."""
+
+    organization: str = "default"
+    key: str | None = None
+    credit: int | None = None
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """Every setting. ``upstream``: servers whose models are discovered; ``notes``: what to tell at start."""
+
+    server: ServerSettings
+    storage: StorageSettings
+    limits: Limits
+    models: tuple[Model, ...]
+    aliases: dict[str, str]
+    plans: dict[str, Plan]
+    bootstrap: BootstrapSettings
+    upstream: tuple[str, ...]
+    role: ProcessRole
+    data: str
+    notes: tuple[str, ...] = ()
