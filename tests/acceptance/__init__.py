@@ -1,0 +1,1 @@
+"""Real clients in front of a real server in front of a real model."""
