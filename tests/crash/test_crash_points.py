@@ -16,7 +16,7 @@ POINTS = [
     "batch_committed",
     "plan_committed",
     "claim_committed",
-    "calls_in_flight:2",
+    "calls_in_flight:50",
     "segment_written",
     "segment_written:2",
     "tick_committed",
