@@ -63,10 +63,10 @@ def whole(least: int, most: int | None = None) -> Kind:
 def seconds(least: float) -> Kind:
     """A number of seconds, fractions allowed."""
 
-    def read(value: Any) -> float:
+    def read(value: Any) -> int | float:
         if not _is_number(value) or not least <= value < float("inf"):
             raise ValueError
-        return float(value)
+        return value
 
     return Kind(f"a number of seconds of at least {least:g}", read, _parse_number)
 

@@ -54,6 +54,7 @@ def parse(raw: Raw, problems: Problems) -> Config | None:
         plans=plans,
         bootstrap=BootstrapSettings(**sections["bootstrap"]),
         upstream=top["upstream"],
+        upstream_api_key=top["upstream_api_key"],
         role=ProcessRole(top["role"]),
         data=top["data"],
         notes=tuple(notes),

@@ -61,6 +61,7 @@ TOP = (
     Setting("role", one_of(ProcessRole), 'What this process does; only "all" is built so far', "all"),
     Setting("data", TEXT, "Folder of the ledger and the blobs, where `[storage]` does not say otherwise", DEFAULT_DATA),
     Setting("upstream", URLS, "Model servers whose models are discovered and offered for everything", ()),
+    Setting("upstream_api_key", TEXT, "Sent to those servers as the bearer token", secret=True),
 )
 
 SERVER = (

@@ -61,6 +61,7 @@ class Config(Struct, frozen=True, kw_only=True):
     plans: dict[str, Plan]
     bootstrap: BootstrapSettings
     upstream: tuple[str, ...]
+    upstream_api_key: str | None = None
     role: ProcessRole
     data: str
     notes: tuple[str, ...] = ()

@@ -1,0 +1,23 @@
+"""``hornada serve``: the server."""
+
+import typer
+
+from hornada.cli.settings import ConfigFlag, DataFlag, HostFlag, PortFlag, RoleFlag, UpstreamFlag, settings
+
+
+def serve(
+    config: ConfigFlag = None,
+    host: HostFlag = None,
+    port: PortFlag = None,
+    data: DataFlag = None,
+    upstream: UpstreamFlag = None,
+    role: RoleFlag = None,
+) -> None:
+    """Serve the API and run batches until stopped."""
+    flags = {"server.host": host, "server.port": port, "data": data, "upstream": upstream, "role": role}
+    found = settings(config, flags)
+    for note in found.notes:
+        typer.echo(note, err=True)
+    from hornada import service
+
+    raise typer.Exit(service.serve(found))

@@ -1,0 +1,153 @@
+"""What ``hornada run`` says and how it exits."""
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hornada.cli.app import app
+from hornada.cli.exit import ExitCode
+from hornada.cli.progress import Lines
+from hornada.cli.run import again, follow
+from hornada.core.batch import Status
+from hornada.core.run import Progress, RunRequest, Unreachable
+
+REQUEST = RunRequest(input="in.jsonl", output="out.jsonl", upstream="http://h/v1", api_key="sk-hidden")
+
+
+def state(status: Status, done: int = 0, failed: int = 0, total: int = 4, message: str | None = None) -> Progress:
+    return Progress(total=total, completed=done, failed=failed, status=status, message=message)
+
+
+async def told(*states: Progress | BaseException) -> AsyncIterator[Progress]:
+    for each in states:
+        if isinstance(each, BaseException):
+            raise each
+        yield each
+
+
+def outcome(capsys: pytest.CaptureFixture[str], *states: Progress | BaseException) -> tuple[ExitCode, str]:
+    code = follow(told(*states), REQUEST, Lines(io.StringIO(), lambda: 0.0))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return code, captured.err
+
+
+def test_a_run_whose_lines_were_all_answered_exits_0(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = outcome(capsys, state(Status.IN_PROGRESS, 1), state(Status.COMPLETED, 4))
+    assert code == 0
+    assert said == "completed: 4 of 4 lines. Results: out.jsonl\n"
+
+
+def test_a_failed_line_makes_it_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = outcome(capsys, state(Status.COMPLETED, 3, 1))
+    assert code == 1
+    assert "4 of 4 lines, 1 failed" in said
+
+
+def test_a_file_with_faults_exits_2_and_tells_them(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = outcome(capsys, state(Status.FAILED, total=0, message="line 3: custom_id is missing"))
+    assert code == 2
+    assert said == "Nothing was run: line 3: custom_id is missing\n"
+
+
+def test_a_server_that_does_not_answer_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = outcome(capsys, Unreachable("http://h/v1 does not answer: connection refused."))
+    assert code == 3
+    assert said.startswith(
+        "http://h/v1 does not answer: connection refused. No line has run yet. To go on: hornada run"
+    )
+
+
+def test_an_interrupted_run_exits_130_and_says_what_is_kept_and_how_to_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    closed = False
+
+    async def interrupted() -> AsyncIterator[Progress]:
+        nonlocal closed
+        yield state(Status.IN_PROGRESS, 2, 1)
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            closed = True
+
+    assert follow(interrupted(), REQUEST, Lines(io.StringIO(), lambda: 0.0)) == 130
+    assert closed
+    said = capsys.readouterr().err
+    assert "3 of 4 lines are done and kept." in said
+    assert f"To go on: {again(REQUEST)}" in said
+
+
+def test_the_command_that_goes_on_is_the_same_one_without_its_key() -> None:
+    request = RunRequest(
+        input="my in", output="o", upstream="http://h/v1", model="m", endpoint="/v1/embeddings", api_key="sk-hidden"
+    )
+    assert again(request) == (
+        "hornada run 'my in' -o o --upstream http://h/v1 --model m --endpoint /v1/embeddings --concurrency 8"
+    )
+
+
+def test_a_line_is_said_when_the_status_changes_or_five_seconds_have_gone_by() -> None:
+    out = io.StringIO()
+    times = iter([0.0, 4.9, 5.0, 6.0])
+    lines = Lines(out, lambda: next(times))
+    lines.update(state(Status.IN_PROGRESS, 1))
+    lines.update(state(Status.IN_PROGRESS, 2))
+    lines.update(state(Status.IN_PROGRESS, 3))
+    lines.update(state(Status.FINALIZING, 3, 1))
+    assert out.getvalue().splitlines() == [
+        "in progress: 1 of 4 lines",
+        "in progress: 3 of 4 lines",
+        "finalizing: 4 of 4 lines, 1 failed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["missing.jsonl", "-o", "o", "--upstream", "http://h/v1"], "does not exist"),
+        (["IN", "-o", "o", "--upstream", "h:1/v1"], "must be a URL with its scheme"),
+        (["IN", "-o", "o", "--upstream", "http://h/v1", "--endpoint", "/chat"], "must be one of /v1/chat/completions"),
+        (["IN", "-o", "nowhere/o", "--upstream", "http://h/v1"], "must be a file in a folder that exists"),
+        (["IN", "-o", "IN", "--upstream", "http://h/v1"], "must be another file than INPUT"),
+        (["IN", "-o", "o", "--upstream", "http://h/v1", "--concurrency", "0"], "--concurrency"),
+        (["IN", "-o", "o"], "--upstream"),
+    ],
+)
+def test_a_wrong_call_exits_2_and_says_why(
+    arguments: list[str], fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "IN").write_text("{}\n")
+    result = CliRunner().invoke(app, ["run", *arguments])
+    assert result.exit_code == 2
+    assert fault in " ".join(result.stderr.split())
+
+
+def test_the_bar_is_drawn_on_a_terminal() -> None:
+    program = (
+        "import asyncio, sys, time\n"
+        "from hornada.cli.progress import reporter, Bar\n"
+        "from hornada.core.batch import Status\n"
+        "from hornada.core.run import Progress\n"
+        "with reporter(sys.stderr, time.monotonic) as shown:\n"
+        "    assert isinstance(shown, Bar)\n"
+        "    shown.update(Progress(total=9, completed=7, failed=1, status=Status.IN_PROGRESS))\n"
+    )
+    controller, terminal = os.openpty()
+    environ = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    subprocess.run([sys.executable, "-c", program], stderr=terminal, check=True, env=environ)
+    os.close(terminal)
+    seen = os.read(controller, 65536).decode()
+    os.close(controller)
+    assert "8/9" in seen
+    assert "1 failed" in seen
