@@ -1,0 +1,70 @@
+"""Counting the lines of a file that arrives in pieces."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hornada.engine.drafts import LineCount
+
+BOM = b"\xef\xbb\xbf"
+
+
+def counted(*blocks: bytes) -> int:
+    lines = LineCount()
+    for block in blocks:
+        lines.feed(block)
+    return lines.total
+
+
+def plainly(data: bytes) -> int:
+    return sum(bool(line.strip(b" \t\r")) for line in data.removeprefix(BOM).split(b"\n"))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", 0),
+        (b"a", 1),
+        (b"a\n", 1),
+        (b"a\nb", 2),
+        (b"a\r\nb\r\n", 2),
+        (b"\n\na\n\n\nb\n\n", 2),
+        (b" \t\r\n \n", 0),
+        (b"a\n \t \nb", 2),
+        (b" a\n b\n", 2),
+        (BOM, 0),
+        (BOM + b"\n", 0),
+        (BOM + b"a\n", 1),
+        (BOM[:2], 1),
+        (b"a\n" + BOM, 2),
+        (b"\x0b\n\x0c\n\xc2\xa0\n\x00", 4),
+    ],
+)
+def test_lines_with_more_than_blanks_count(data: bytes, expected: int) -> None:
+    assert counted(data) == expected
+
+
+@given(
+    st.lists(st.sampled_from([b"\n", b"\n\n", b" ", b"\t", b"\r", b"\r\n", b"a", b"{}", BOM, BOM[:1], BOM[1:]])),
+    st.lists(st.integers(min_value=0, max_value=60)),
+)
+def test_it_does_not_matter_where_the_blocks_are_cut(pieces: list[bytes], cuts: list[int]) -> None:
+    data = b"".join(pieces)
+    edges = sorted({0, *(cut for cut in cuts if cut < len(data)), len(data)})
+    blocks = [data[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    assert counted(*blocks) == plainly(data)
+
+
+@pytest.mark.parametrize("pattern", [b"\n", b" \n", b"\n\na", b" ", b"a", b"a\n", b"\r"])
+def test_hostile_content_costs_no_more_per_byte_the_more_there_is(pattern: bytes) -> None:
+    def cost(block: bytes) -> float:
+        lines = LineCount()
+        started = time.process_time()
+        for _ in range(2**24 // len(block)):
+            lines.feed(block)
+        return time.process_time() - started
+
+    small, large = (pattern * (size // len(pattern)) for size in (2**16, 2**20))
+    assert cost(large) < 5 * cost(small) + 0.2
