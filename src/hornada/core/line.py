@@ -1,10 +1,12 @@
 """What becomes of a line, and how its result is written down."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
 
 from hornada.core.batch import StopReason, Usage
+from hornada.core.errors import Refusal
 
 
 class Request(Struct, frozen=True):
@@ -47,3 +49,17 @@ class LineWriter(Protocol):
     def stopped(self, batch: str, line: int, custom_id: str, reason: StopReason) -> bytes:
         """The line of a request that never ran."""
         ...
+
+    def request_id(self, batch: str, line: int, custom_id: str) -> str:
+        """The ``request_id`` of a line's response."""
+        ...
+
+
+class Spelling(Struct, frozen=True):
+    """What the engine needs of a dialect, as plain values: how lines are written and how a refusal would read.
+
+    ``refused`` gives the HTTP status and the body that a regular call would have got, with that request id.
+    """
+
+    lines: LineWriter
+    refused: Callable[[Refusal, str], tuple[int, bytes]]

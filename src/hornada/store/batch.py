@@ -140,7 +140,8 @@ async def live_twin(tx: Tx, org: str, twin: str) -> str | None:
 
 async def page(tx: Tx, org: str, after: tuple[int, str] | None, limit: int) -> tuple[Batch, ...]:
     """Up to ``limit`` batches, newest first, behind the (created_at, id) of the last one seen."""
-    where, params = "", {}
+    where = ""
+    params: dict[str, Value] = {}
     if after is not None:
         where = " AND (created_at < :at OR (created_at = :at AND id < :id))"
         params = {"at": after[0], "id": after[1]}

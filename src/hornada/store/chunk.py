@@ -61,6 +61,15 @@ async def plan(tx: Tx, batch: Batch, model: str, spans: Sequence[Span], state: C
     )
 
 
+async def ready_models(tx: Tx) -> set[str]:
+    """Models with chunks that wait to be claimed."""
+    rows = await tx.rows(
+        "SELECT DISTINCT model FROM batch WHERE status = 'in_progress'"
+        " AND EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state = 'ready')"
+    )
+    return {row["model"] for row in rows}
+
+
 async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int, batches: int = 16) -> list[Work]:
     """Leases ready chunks of a model until they hold at least ``lines`` lines: the earliest deadline first."""
     rows = await tx.rows(
@@ -93,9 +102,10 @@ async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int, batches: i
 
 async def _claim_from(tx: Tx, batch: str, owner: str, ttl: int, lines: int) -> list[Chunk]:
     rows = await tx.rows(
-        "UPDATE chunk SET state = 'leased', epoch = epoch + 1, owner = :owner, lease_until = {now} + :ttl"
-        " WHERE batch = :batch AND state = 'ready' AND idx IN (SELECT idx FROM chunk WHERE batch = :batch"
-        " AND state = 'ready' AND not_before <= {now} ORDER BY idx LIMIT :limit {skip_locked})"
+        "WITH picked AS MATERIALIZED (SELECT idx FROM chunk WHERE batch = :batch AND state = 'ready'"
+        " AND not_before <= {now} ORDER BY idx LIMIT :limit {skip_locked})"
+        " UPDATE chunk SET state = 'leased', epoch = epoch + 1, owner = :owner, lease_until = {now} + :ttl"
+        " WHERE batch = :batch AND state = 'ready' AND idx IN (SELECT idx FROM picked)"
         " RETURNING batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed",
         batch=batch,
         owner=owner,
@@ -132,14 +142,29 @@ async def reap(tx: Tx, owner: str | None, limit: int) -> list[str]:
     who = "(owner IS NULL OR owner <> :owner)" if owner is not None else "lease_until <= {now}"
     params: dict[str, Value] = {} if owner is None else {"owner": owner}
     rows = await tx.rows(
-        "UPDATE chunk SET owner = NULL, lease_until = 0, state = CASE WHEN (SELECT batch.status FROM batch"
+        "WITH picked AS MATERIALIZED (SELECT batch, idx FROM chunk WHERE state = 'leased'"
+        f" AND {who} LIMIT :limit {{skip_locked}})"
+        " UPDATE chunk SET owner = NULL, lease_until = 0, state = CASE WHEN (SELECT batch.status FROM batch"
         " WHERE batch.id = chunk.batch) = 'in_progress' THEN 'ready' ELSE 'done' END"
-        " WHERE state = 'leased' AND (batch, idx) IN (SELECT batch, idx FROM chunk WHERE state = 'leased'"
-        f" AND {who} LIMIT :limit {{skip_locked}}) RETURNING batch",
+        " WHERE state = 'leased' AND (batch, idx) IN (SELECT batch, idx FROM picked) RETURNING batch",
         limit=limit,
         **params,
     )
     return sorted({row["batch"] for row in rows})
+
+
+async def hand_back(tx: Tx, chunk: Chunk, wait: int = 0) -> None:
+    """Lets a held chunk go, for whoever comes ``wait`` microseconds from now; done if its batch is no longer running."""
+    await tx.run(
+        "UPDATE chunk SET owner = NULL, lease_until = 0, not_before = {now} + :wait,"
+        " state = CASE WHEN (SELECT batch.status FROM batch WHERE batch.id = chunk.batch) = 'in_progress'"
+        " THEN 'ready' ELSE 'done' END"
+        " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
+        batch=chunk.batch,
+        idx=chunk.idx,
+        epoch=chunk.epoch,
+        wait=wait,
+    )
 
 
 async def of_batch(tx: Tx, batch: str, first: int, limit: int) -> list[Chunk]:

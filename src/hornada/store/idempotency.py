@@ -45,6 +45,12 @@ async def remember(tx: Tx, org: str, route: str, key: str, remembered: Remembere
     return kept == 1
 
 
+async def replace(tx: Tx, org: str, route: str, key: str, remembered: Remembered) -> None:
+    """Keeps an answer in place of an earlier one."""
+    await tx.run("DELETE FROM idempotency WHERE org = :org AND route = :route AND key = :key", org=org, route=route, key=key)
+    await remember(tx, org, route, key, remembered)
+
+
 async def sweep(tx: Tx, limit: int) -> int:
     """Removes up to ``limit`` answers that are too old; how many."""
     return await tx.run(

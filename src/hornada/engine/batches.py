@@ -1,0 +1,234 @@
+"""What can be done to batches: create, look at, list, cancel."""
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from hornada.core.account import Principal, Role
+from hornada.core.batch import Batch, Event, Finding, Status, StopReason, after
+from hornada.core.clock import SECOND, Clock
+from hornada.core.errors import Code, Refusal
+from hornada.core.file import File, Purpose
+from hornada.core.ids import bare, new_id
+from hornada.core.limits import DialectRules, Limits
+from hornada.core.page import Page
+from hornada.engine import crashpoint
+from hornada.store import account, idempotency
+from hornada.store import batch as rows
+from hornada.store import file as files
+from hornada.store.database import Database, Tx
+
+ROUTE = "batches"
+RETRY_ROUTE = "batches:same"
+RETRY_WINDOW_S = 600
+_COME_BACK_S = 60
+
+
+class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """What a create asks for, checked for its form by whoever read it."""
+
+    input_file: str
+    endpoint: str
+    completion_window: str
+    metadata: dict[str, str] | None
+    output_lifetime_s: int | None
+
+
+class Batches:
+    """Every write to a batch by its owner. ``on_created`` and ``on_cancelled`` wake the loops."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        limits: Limits,
+        *,
+        on_created: Callable[[], None],
+        on_cancelled: Callable[[str, StopReason], None],
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._limits = limits
+        self._on_created = on_created
+        self._on_cancelled = on_cancelled
+
+    async def create(
+        self,
+        principal: Principal,
+        rules: DialectRules,
+        *,
+        input_file: str,
+        endpoint: str,
+        completion_window: str,
+        metadata: dict[str, str] | None,
+        output_lifetime_s: int | None,
+        retry: bool,
+        idempotency_key: str | None,
+    ) -> tuple[Batch, bool]:
+        """Creates a batch, or answers the earlier one that this create repeats (True).
+
+        Contract 5 says when a create repeats another; that is asked before the plan's limit. Raises Refusal
+        FILE_NOT_FOUND, INVALID_PURPOSE, IDEMPOTENCY_KEY_REUSED or TOO_MANY_ACTIVE_BATCHES, and Unavailable.
+        """
+        new = NewBatch(
+            input_file=input_file,
+            endpoint=endpoint,
+            completion_window=completion_window,
+            metadata=metadata,
+            output_lifetime_s=output_lifetime_s,
+        )
+        async with self._db.write() as tx:
+            await account.lock(tx, principal.org)
+            file = await _input(tx, principal, input_file)
+            digest = _digest(principal, rules, file, new)
+            earlier = await self._earlier(tx, principal, rules, digest, retry=retry, key=idempotency_key)
+            batch = earlier or await self._insert(tx, principal, rules, file, new, digest)
+            if idempotency_key is not None:
+                note = idempotency.Remembered(digest, batch.id)
+                await idempotency.remember(tx, principal.org, ROUTE, idempotency_key, note)
+        crashpoint.reach("batch_committed")
+        if earlier is None:
+            self._on_created()
+        return batch, earlier is not None
+
+    async def get(self, principal: Principal, batch_id: str) -> Batch:
+        """A batch of the caller's organization, its id in any spelling; raises Refusal BATCH_NOT_FOUND."""
+        async with self._db.read() as tx:
+            return await _visible(tx, principal, batch_id)
+
+    async def page(self, principal: Principal, *, after: str | None = None, limit: int = 20) -> Page[Batch]:
+        """Batches of the caller's organization, newest first; raises Refusal BATCH_NOT_FOUND for an unknown ``after``."""
+        async with self._db.read() as tx:
+            position = None
+            if after is not None:
+                last = await _visible(tx, principal, after, param="after")
+                position = (last.created_at, last.id)
+            found = await rows.page(tx, principal.org, position, limit + 1)
+        return Page(found[:limit], more=len(found) > limit)
+
+    async def cancel(self, principal: Principal, batch_id: str) -> Batch:
+        """Asks a batch to stop; one that is already stopping is answered as it is.
+
+        Raises Refusal BATCH_NOT_FOUND, PERMISSION_DENIED when the caller neither created it nor administers its
+        organization (contract 9), BATCH_NOT_CANCELLABLE while it is finalizing or once it has ended.
+        """
+        async with self._db.write() as tx:
+            batch = await _visible(tx, principal, batch_id)
+            if principal.member != batch.member and principal.role is not Role.ADMIN:
+                message = "Only the member who created a batch or an administrator of its organization can cancel it."
+                raise Refusal(Code.PERMISSION_DENIED, message, "id")
+            to = after(batch.status, Event.CANCEL)
+            if to is None:
+                message = f"Cannot cancel a batch with status '{batch.status}'."
+                raise Refusal(Code.BATCH_NOT_CANCELLABLE, message, should_retry=False)
+            if batch.status is not Status.CANCELLING:
+                errors = await self._by_whom(tx, principal, batch)
+                await rows.stop(tx, batch, to, StopReason.CANCELLED, errors, self._clock.now())
+                batch = await _visible(tx, principal, batch_id)
+        crashpoint.reach("cancel_committed")
+        self._on_cancelled(batch.id, StopReason.CANCELLED)
+        return batch
+
+    async def _by_whom(self, tx: Tx, principal: Principal, batch: Batch) -> tuple[Finding, ...]:
+        """The entry that says who cancelled somebody else's batch (InferNode)."""
+        if principal.member == batch.member:
+            return batch.errors
+        name = await account.member_name(tx, principal.member) or "an administrator"
+        message = f"The batch was cancelled by {name}, an administrator of the organization."
+        return (*batch.errors, Finding(code=Code.CANCELLED_BY_ORG_ADMIN, message=message))
+
+    async def _earlier(
+        self, tx: Tx, principal: Principal, rules: DialectRules, digest: str, *, retry: bool, key: str | None
+    ) -> Batch | None:
+        """The batch that this create repeats."""
+        found: str | None = None
+        if key is not None and (noted := await idempotency.recall(tx, principal.org, ROUTE, key)):
+            if noted.digest != digest:
+                message = "This Idempotency-Key was used for another batch within the last 24 hours."
+                raise Refusal(Code.IDEMPOTENCY_KEY_REUSED, message, "Idempotency-Key")
+            found = noted.answer
+        if found is None and rules.deduplicate:
+            found = await rows.live_twin(tx, principal.org, digest)
+        if found is None and retry:
+            found = await self._just_created(tx, principal, digest)
+        return await rows.get(tx, principal.org, found) if found else None
+
+    async def _just_created(self, tx: Tx, principal: Principal, digest: str) -> str | None:
+        """The batch that the same key created from the same request moments ago: an SDK sends it again."""
+        noted = await idempotency.recall(tx, principal.org, RETRY_ROUTE, digest)
+        if noted is None or noted.digest != principal.key:
+            return None
+        batch = await rows.get(tx, principal.org, noted.answer)
+        recent = batch is not None and batch.created_at >= self._clock.now() - RETRY_WINDOW_S * SECOND
+        return noted.answer if recent else None
+
+    async def _insert(
+        self, tx: Tx, principal: Principal, rules: DialectRules, file: File, new: NewBatch, digest: str
+    ) -> Batch:
+        await _check_active(tx, principal)
+        now = self._clock.now()
+        batch = Batch(
+            id=new_id(),
+            org=principal.org,
+            member=principal.member,
+            key=principal.key,
+            dialect=rules.name,
+            endpoint=new.endpoint,
+            completion_window=new.completion_window,
+            model=None,
+            input_file=file.id,
+            status=Status.VALIDATING,
+            stop=None,
+            checked=False,
+            created_at=now,
+            expires_at=now + self._limits.batch_lifetime_s * SECOND,
+            updated_at=now,
+            output_lifetime_s=new.output_lifetime_s,
+            metadata=new.metadata,
+        )
+        await rows.insert(tx, batch, digest if rules.deduplicate else None)
+        if not rules.deduplicate:
+            note = idempotency.Remembered(principal.key, batch.id)
+            await idempotency.replace(tx, principal.org, RETRY_ROUTE, digest, note)
+        return batch
+
+
+async def _input(tx: Tx, principal: Principal, file_id: str) -> File:
+    known = bare(file_id)
+    file = await files.get(tx, principal.org, known, lock=True) if known else None
+    if file is None:
+        raise Refusal(Code.FILE_NOT_FOUND, f"No such File object: {file_id[:100]}", "input_file_id")
+    if file.purpose is not Purpose.BATCH:
+        message = f"The input file must have the purpose 'batch', but {file_id[:100]} has '{file.purpose}'."
+        raise Refusal(Code.INVALID_PURPOSE, message, "input_file_id")
+    return file
+
+
+async def _check_active(tx: Tx, principal: Principal) -> None:
+    active, limit = await rows.active(tx, principal.org), principal.plan.active_batches
+    if active >= limit:
+        message = f"The organization has {active} active batches and its plan allows {limit}. Wait for one to end."
+        raise Refusal(Code.TOO_MANY_ACTIVE_BATCHES, message, retry_after=_COME_BACK_S, should_retry=False)
+
+
+async def _visible(tx: Tx, principal: Principal, batch_id: str, param: str = "id") -> Batch:
+    known = bare(batch_id)
+    batch = await rows.get(tx, principal.org, known) if known else None
+    if batch is None:
+        raise Refusal(Code.BATCH_NOT_FOUND, f"No batch found with id '{batch_id[:100]}'.", param)
+    return batch
+
+
+def _digest(principal: Principal, rules: DialectRules, file: File, new: NewBatch) -> str:
+    """Tells a repeated create from another one (contract 5)."""
+    what = (
+        principal.member,
+        file.sha256,
+        rules.name,
+        new.endpoint,
+        new.completion_window,
+        sorted((new.metadata or {}).items()),
+        new.output_lifetime_s,
+    )
+    return hashlib.sha256(msgspec.json.encode(what)).hexdigest()

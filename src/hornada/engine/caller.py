@@ -1,0 +1,123 @@
+"""Sends one line to its model once and judges what comes back (contract 6)."""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from hornada.core.answer import envelope, error_body, read_answer
+from hornada.core.body import check_request, with_model
+from hornada.core.catalog import Catalog, Model
+from hornada.core.errors import Code, Refusal
+from hornada.core.limits import Limits
+from hornada.core.line import Reply
+from hornada.engine import crashpoint
+from hornada.engine.held import Held
+from hornada.engine.retries import Again, Kind
+from hornada.engine.servers import Servers
+from hornada.upstream.protocol import Answer, Failure, Fault, Timeouts
+
+log = logging.getLogger("hornada")
+
+_BUSY = frozenset({429, 502, 503})
+_FAILED = frozenset({408, 500, 504})
+_OURS = frozenset({401, 403})
+"""Statuses with which a model server refuses Hornada's own credentials: never the user's fault."""
+
+
+class Caller:
+    """One attempt of a line: checks its body as a regular call's would be, resolves its model, sends it, judges."""
+
+    def __init__(self, catalog: Callable[[], Catalog], servers: Servers, limits: Limits) -> None:
+        self._catalog = catalog
+        self._servers = servers
+        self._max_bytes = limits.response_bytes
+        total = limits.upstream_timeout_s
+        self._timeouts = Timeouts(connect=min(10.0, total), first_byte=total, total=total)
+
+    async def attempt(self, held: Held, line: int) -> Reply | tuple[Again, Reply]:
+        """Sends line ``line`` of a chunk: its result, or that it may be tried again with the result it has if not."""
+        try:
+            return await self._attempt(held, line)
+        except Exception:
+            chunk = held.work.chunk
+            log.exception("line %d of batch %s could not be sent", chunk.span.first + line, chunk.batch)
+            body = envelope(Code.INTERNAL_ERROR, "The request could not be sent.", kind="server_error")
+            return Again(Kind.FAILED), Reply(ok=False, status=500, body=body)
+
+    async def _attempt(self, held: Held, line: int) -> Reply | tuple[Again, Reply]:
+        request, work = held.requests[line], held.work
+        try:
+            asked = check_request(work.endpoint, request.body)
+            model = self._model(asked.model, work.endpoint)
+        except Refusal as refusal:
+            return _refused(held, line, refusal)
+        server = self._servers.pick(model)
+        try:
+            name = server.model or model.name
+            body = request.body if asked.model == name else with_model(request.body, name)
+            crashpoint.reach("calls_in_flight")
+            path = work.endpoint.removeprefix("/v1")
+            upstream = self._servers.upstream(server)
+            answer = await upstream.send(path, body, self._timeouts, max_bytes=self._max_bytes)
+        finally:
+            self._servers.done(server)
+        if isinstance(answer, Failure):
+            return _failure(answer)
+        return _judge(answer)
+
+    def _model(self, name: str, endpoint: str) -> Model:
+        model = self._catalog().resolve(name)
+        if model is None or not model.offers(endpoint):
+            raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not exist or does not offer {endpoint}.")
+        return model
+
+
+def _refused(held: Held, line: int, refusal: Refusal) -> Reply:
+    chunk = held.work.chunk
+    request_id = held.spelling.lines.request_id(chunk.batch, chunk.span.first + line, held.requests[line].custom_id)
+    status, body = held.spelling.refused(refusal, request_id)
+    return Reply(ok=False, status=status, body=error_body(status, body))
+
+
+def _judge(answer: Answer) -> Reply | tuple[Again, Reply]:
+    status = answer.status
+    if 200 <= status < 300:  # noqa: PLR2004 - HTTP
+        read = read_answer(answer.body)
+        if read is not None:
+            return Reply(ok=True, status=status, body=read.body, usage=read.usage, odd=read.odd)
+        return Again(Kind.FAILED), _upstream_error(502, "The model server's answer is not a result.")
+    if status in _OURS or status < 400:  # noqa: PLR2004 - HTTP
+        return _upstream_error(502, f"The model server answered with status {status}.")
+    reply = Reply(ok=False, status=status, body=error_body(status, answer.body))
+    if status in _BUSY:
+        return Again(Kind.BUSY, retry_after(answer.headers)), reply
+    if status in _FAILED:
+        return Again(Kind.FAILED, retry_after(answer.headers)), reply
+    return reply
+
+
+def _failure(failure: Failure) -> tuple[Again, Reply]:
+    match failure.fault:
+        case Fault.UNREACHABLE:
+            return Again(Kind.BUSY, unreached=True), _upstream_error(502, failure.message)
+        case Fault.TIMEOUT:
+            body = envelope(Code.UPSTREAM_TIMEOUT, failure.message, kind="server_error")
+            return Again(Kind.FAILED), Reply(ok=False, status=504, body=body)
+        case Fault.RESET | Fault.GARBLED | Fault.TOO_LARGE:
+            return Again(Kind.FAILED), _upstream_error(502, failure.message)
+
+
+def _upstream_error(status: int, message: str) -> Reply:
+    return Reply(ok=False, status=status, body=envelope(Code.UPSTREAM_ERROR, message, kind="server_error"))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait: ``retry-after-ms`` before ``retry-after``; a date or nonsense is None."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = headers.get(name, "")
+        try:
+            seconds = float(text) / unit
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None

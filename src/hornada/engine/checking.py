@@ -1,0 +1,70 @@
+"""Checks an input file without holding up the event loop: small ones at once, others in a process of their own."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+
+import msgspec
+
+from hornada.blobs.protocol import Blobs
+from hornada.core.errors import Unavailable
+from hornada.core.jsonl import Checked, Checker, CheckRules
+
+INLINE_BYTES = 64 * 1024
+"""Files up to this size are checked on the event loop: at most about a millisecond, unless a line is hostile."""
+
+
+async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
+    """Checks the ``size`` bytes of the blob ``key`` (contract 3).
+
+    Raises Unavailable when the blob cannot be read or the checking process died, Broken when the blob is missing.
+    """
+    if size <= INLINE_BYTES:
+        checker = Checker(rules)
+        checker.feed(await blobs.read(key, 0, size))
+        return checker.finish()
+    return await _check_apart(blobs, key, size, rules)
+
+
+async def _check_apart(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
+    path = blobs.path(key)
+    worker = await _start([] if path is None else [str(path)])
+    try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may need no more, or be dead: see below
+            await _send(worker, msgspec.json.encode(rules) + b"\n")
+            if path is None:
+                async for block in blobs.stream(key, 0, size):
+                    await _send(worker, block)
+        answer, _ = await worker.communicate()
+    finally:
+        await _end(worker)
+    try:
+        return msgspec.json.decode(answer, type=Checked)
+    except msgspec.DecodeError:
+        message = f"The process that checks files ended with status {worker.returncode} and no answer."
+        raise Unavailable(message) from None
+
+
+async def _start(arguments: list[str]) -> Process:
+    command = (sys.executable, "-P", "-m", "hornada.core.check_main", str(os.getpid()), *arguments)
+    try:
+        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, close_fds=True)
+    except OSError as error:
+        message = f"No process to check a file could be started: {error.strerror}."
+        raise Unavailable(message) from error
+
+
+async def _send(worker: Process, data: bytes) -> None:
+    if worker.stdin is not None:
+        worker.stdin.write(data)
+        await worker.stdin.drain()
+
+
+async def _end(worker: Process) -> None:
+    """Leaves no process behind, whatever happened."""
+    if worker.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            worker.kill()
+        await worker.communicate()

@@ -1,0 +1,328 @@
+"""Claims chunks, has their lines sent, and makes their results durable: one transaction a tick however many lines."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from hornada.blobs.protocol import Blobs, Placed
+from hornada.core.batch import Status, StopReason
+from hornada.core.catalog import Catalog, Model, Price
+from hornada.core.chunk import CHUNK_BYTES, ChunkState
+from hornada.core.clock import SECOND, Clock
+from hornada.core.errors import Broken, HornadaError, Unavailable
+from hornada.core.ids import new_id
+from hornada.core.jsonl import parse_requests
+from hornada.core.line import Spelling
+from hornada.engine import crashpoint
+from hornada.engine.capacity import Gates
+from hornada.engine.caller import Caller
+from hornada.engine.held import Backlog, Held, Take
+from hornada.engine.lanes import Lanes
+from hornada.store import batch as batches
+from hornada.store import chunk as chunks
+from hornada.store import ledger, segment
+from hornada.store.chunk import Work
+from hornada.store.database import Database, Tx
+
+log = logging.getLogger("hornada")
+
+FLUSH_S = 0.5
+"""The longest that a result waits to become durable, in seconds."""
+UNSAVED_BYTES = 64 * 1024 * 1024
+"""Results that may wait to become durable; at the bound no line is started."""
+HELD_BYTES = 48 * 1024 * 1024
+"""Input that may be held in memory."""
+EXPIRY_GRACE_S = 60.0
+"""Lines in flight when their batch expires get this long (contract 5)."""
+UNREADABLE_WAIT = 10 * SECOND
+"""Microseconds until a chunk whose input could not be read is tried again."""
+
+
+class Dispatcher:
+    """The worker. ``once`` is its tick; ``stop`` and ``ring`` make it act sooner."""
+
+    def __init__(
+        self,
+        db: Database,
+        blobs: Blobs,
+        clock: Clock,
+        *,
+        owner: str,
+        catalog: Callable[[], Catalog],
+        gates: Gates,
+        caller: Caller,
+        spelling: Callable[[str], Spelling],
+        on_settled: Callable[[], None],
+    ) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._clock = clock
+        self._owner = owner
+        self._catalog = catalog
+        self._gates = gates
+        self._caller = caller
+        self._spelling = spelling
+        self._on_settled = on_settled
+        self._held: dict[tuple[str, int], Held] = {}
+        self._lanes: dict[str, Lanes] = {}
+        self._placed: dict[tuple[str, int, int], tuple[str, int]] = {}
+        self._backlog = Backlog()
+        self._uncertain = False
+        self._flushed_at = 0.0
+        self._asked = False
+        self._bell: Callable[[], None] = lambda: None
+        self._closing = False
+
+    def bell(self, ring: Callable[[], None]) -> None:
+        """How the dispatcher calls for its own next tick."""
+        self._bell = ring
+
+    @property
+    def held(self) -> int:
+        """Chunks held now."""
+        return len(self._held)
+
+    def stop_batch(self, batch: str, reason: StopReason) -> None:
+        """Starts no line of a batch any more (it was cancelled, say); lines in flight go on."""
+        for held in self._of(batch):
+            self._lanes[held.work.chunk.model].stop(held, reason)
+
+    async def once(self) -> bool:
+        """One tick: commit results, look at the batches held, claim. True if there is more to do at once."""
+        self._abort_late()
+        if self._flush_due():
+            await self._flush()
+        await self._look()
+        return not self._closing and await self._claim() > 0
+
+    async def close(self, grace_s: float) -> None:
+        """Ends gracefully: nothing starts, lines in flight get ``grace_s`` seconds, results are committed, chunks handed back."""
+        self._closing = True
+        for lanes in self._lanes.values():
+            lanes.close()
+        deadline = self._clock.monotonic() + grace_s
+        while any(held.in_flight for held in self._held.values()) and self._clock.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        tasks = [task for held in self._held.values() for task in held.tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._flush()
+        async with self._db.write() as tx:
+            for held in self._held.values():
+                await chunks.hand_back(tx, held.work.chunk)
+        self._held.clear()
+
+    # ---------------------------------------------------------------- results
+
+    def _flush_due(self) -> bool:
+        """Half a second since the last time, or nothing else is under way, or much is waiting."""
+        if not self._held:
+            return False
+        late = self._clock.monotonic() - self._flushed_at >= FLUSH_S
+        return late or self._idle() or self._backlog.bytes > UNSAVED_BYTES // 4
+
+    async def _flush(self) -> None:
+        """Makes all new results durable and commits them."""
+        takes = [(held, take) for held in list(self._held.values()) if held.unsaved and (take := self._take(held))]
+        self._flushed_at = self._clock.monotonic()
+        self._asked = False
+        if not takes:
+            return
+        await self._place(take for _, take in takes)
+        fenced = await self._commit([take for _, take in takes])
+        settled = False
+        for held, take in takes:
+            key = (take.chunk.batch, take.chunk.idx)
+            self._placed.pop((*key, take.seq), None)
+            held.saved()
+            if key in fenced:
+                self._drop(key, held)
+            elif take.settled:
+                settled = True
+                del self._held[key]
+        if settled:
+            self._on_settled()
+        for lanes in self._lanes.values():
+            lanes.pump()
+
+    def _take(self, held: Held) -> Take | None:
+        model = self._catalog().models.get(held.work.chunk.model)
+        return held.take(model.price if model else Price())
+
+    async def _place(self, takes: Iterable[Take]) -> None:
+        """Appends the bytes of takes that do not lie anywhere yet: one durable write a batch."""
+        by_batch: dict[str, list[Take]] = {}
+        for take in takes:
+            if take.data and (take.chunk.batch, take.chunk.idx, take.seq) not in self._placed:
+                by_batch.setdefault(take.chunk.batch, []).append(take)
+        for batch, group in by_batch.items():
+            placed: Placed = await self._blobs.append(batch, [take.data for take in group])
+            for take, offset in zip(group, placed.offsets, strict=True):
+                self._placed[batch, take.chunk.idx, take.seq] = (placed.object, offset)
+        if by_batch:
+            crashpoint.reach("segment_written")
+
+    async def _commit(self, takes: list[Take]) -> set[tuple[str, int]]:
+        """The durable transaction of a tick; answers the chunks that somebody else holds now."""
+        fenced: set[tuple[str, int]] = set()
+        try:
+            async with self._db.write() as tx:
+                fenced = await self._write(tx, takes)
+        except Unavailable:
+            self._uncertain = True
+            raise
+        self._uncertain = False
+        crashpoint.reach("tick_committed")
+        return fenced
+
+    async def _write(self, tx: Tx, takes: list[Take]) -> set[tuple[str, int]]:
+        fenced: set[tuple[str, int]] = set()
+        good: list[Take] = []
+        for take in takes:
+            chunk = take.chunk
+            if self._uncertain and take.data and await segment.exists(tx, chunk.batch, chunk.idx, chunk.epoch, take.seq):
+                continue
+            if await chunks.commit(tx, chunk, ChunkState.DONE if take.settled else ChunkState.LEASED):
+                good.append(take)
+            else:
+                fenced.add((chunk.batch, chunk.idx))
+        with_data = [take for take in good if take.data]
+        rows = [take.segment(*self._placed[take.chunk.batch, take.chunk.idx, take.seq]) for take in with_data]
+        await segment.insert(tx, rows)
+        await ledger.insert(tx, [self._entry(take) for take in with_data if take.lines])
+        for batch in {take.chunk.batch for take in takes if take.settled}:
+            if await batches.drain(tx, batch, self._clock.now()):
+                log.info("batch %s: every line has a result", batch)
+        return fenced
+
+    def _entry(self, take: Take) -> ledger.LedgerEntry:
+        chunk = take.chunk
+        work = self._held[chunk.batch, chunk.idx].work
+        return ledger.LedgerEntry(
+            id=new_id(),
+            source=f"{chunk.batch}:{chunk.idx}:{chunk.epoch}:{take.seq}",
+            org=chunk.org,
+            key=work.key,
+            batch=chunk.batch,
+            model=chunk.model,
+            endpoint=f"{work.endpoint}:batch",
+            lines=take.lines,
+            usage=take.usage,
+            amount=take.amount,
+            estimated=take.odd,
+            created_at=self._clock.now(),
+        )
+
+    # ---------------------------------------------------------------- batches held
+
+    def _of(self, batch: str) -> list[Held]:
+        return [held for (of, _), held in self._held.items() if of == batch]
+
+    async def _look(self) -> None:
+        """Stops what its batch no longer wants run: the fallback for a call of ``stop_batch`` that never came."""
+        ids = {batch for batch, _ in self._held}
+        if not ids:
+            return
+        async with self._db.read() as tx:
+            statuses = await batches.running(tx, ids)
+        for batch in ids:
+            status, reason = statuses.get(batch, (Status.FAILED, StopReason.INTERNAL))
+            if status is not Status.IN_PROGRESS or reason is not None:
+                self.stop_batch(batch, reason or StopReason.INTERNAL)
+
+    def _abort_late(self) -> None:
+        """Ends calls of expired batches whose time of grace has passed."""
+        now = self._clock.monotonic()
+        for held in list(self._held.values()):
+            if held.stop is StopReason.EXPIRED and held.in_flight:
+                held.abort_at = held.abort_at or now + EXPIRY_GRACE_S
+                if now >= held.abort_at:
+                    self._lanes[held.work.chunk.model].abort(held)
+
+    def _drop(self, key: tuple[str, int], held: Held) -> None:
+        log.warning("chunk %s/%d is held by another process now; its calls are ended", *key)
+        self._held.pop(key, None)
+        self._lanes[held.work.chunk.model].drop(held)
+
+    # ---------------------------------------------------------------- claims
+
+    async def _claim(self) -> int:
+        """Claims for every model that will soon be out of lines; the number of chunks."""
+        wanted = {model.name: n for model in self._catalog().models.values() if (n := self._wanted(model)) > 0}
+        if not wanted:
+            return 0
+        async with self._db.read() as tx:
+            ready = await chunks.ready_models(tx)
+        claimed = 0
+        for name in ready & wanted.keys():
+            claimed += await self._claim_for(name, wanted[name])
+        if claimed:
+            self._asked = False
+        return claimed
+
+    def _wanted(self, model: Model) -> int:
+        """Lines to claim for a model, within the memory bound."""
+        lanes = self._lanes.get(model.name)
+        wanted = lanes.wanted() if lanes is not None else 2 * self._gates.of(model).allowed
+        room = HELD_BYTES - sum(held.work.chunk.span.length for held in self._held.values())
+        return min(wanted, 100 * room // CHUNK_BYTES) if room < HELD_BYTES // 2 else wanted
+
+    async def _claim_for(self, model: str, lines: int) -> int:
+        async with self._db.write() as tx:
+            claimed = await chunks.claim(tx, model, self._owner, chunks.FOREVER, lines)
+        crashpoint.reach("claim_committed")
+        for at, work in enumerate(claimed):
+            try:
+                await self._hold(work)
+            except HornadaError as error:
+                log.warning("the input of batch %s cannot be read: %s", work.chunk.batch, error)
+                await self._return(claimed[at:])
+                return at
+        return len(claimed)
+
+    async def _hold(self, work: Work) -> None:
+        """Reads a claimed chunk's lines and gives them to the lanes."""
+        span = work.chunk.span
+        data = await self._blobs.read(work.input_object, span.offset, span.length)
+        requests = parse_requests(data, at_start=span.offset == 0)
+        if len(requests) != span.n:
+            raise Broken(f"{work.input_object} holds {len(requests)} requests where {span.n} were counted")
+        held = Held(work, requests, self._spelling(work.dialect), self._backlog)
+        self._held[work.chunk.batch, work.chunk.idx] = held
+        lanes = self._lanes_of(work.chunk.model)
+        lanes.add(held)
+        lanes.pump()
+
+    async def _return(self, claimed: list[Work]) -> None:
+        """Gives back chunks whose lines could not be read, for a later try."""
+        async with self._db.write() as tx:
+            for work in claimed:
+                await chunks.hand_back(tx, work.chunk, wait=UNREADABLE_WAIT)
+
+    def _lanes_of(self, model: str) -> Lanes:
+        lanes = self._lanes.get(model)
+        if lanes is None:
+            lanes = self._lanes[model] = Lanes(
+                self._gates.of(self._catalog().models[model]),
+                self._caller.attempt,
+                self._clock,
+                on_low=self._ask,
+                on_settled=self._nudge,
+                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES,
+            )
+        return lanes
+
+    def _ask(self) -> None:
+        """Lines run low: tick, but ask only once between two flushes if the ledger has no more."""
+        if not self._asked:
+            self._asked = True
+            self._bell()
+
+    def _nudge(self) -> None:
+        """A chunk ended: tick at once if nothing else is under way, else with the next flush."""
+        if self._idle():
+            self._bell()
+
+    def _idle(self) -> bool:
+        return all(held.settled for held in self._held.values())

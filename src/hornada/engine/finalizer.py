@@ -1,0 +1,257 @@
+"""Writes a drained batch's two files in input order from its segments, verifies them, and ends the batch."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+
+from hornada.blobs.protocol import Blobs, BlobWriter
+from hornada.core.batch import Batch, Event, RequestCounts, StopReason, after
+from hornada.core.chunk import Chunk
+from hornada.core.clock import SECOND, Clock
+from hornada.core.errors import Broken, HornadaError
+from hornada.core.file import File, Purpose
+from hornada.core.ids import new_id
+from hornada.core.jsonl import parse_requests
+from hornada.core.limits import Limits
+from hornada.core.line import Spelling
+from hornada.core.segment import Segment, unpack
+from hornada.engine import crashpoint
+from hornada.store import batch as batches
+from hornada.store import chunk as chunks
+from hornada.store import file as files
+from hornada.store import ledger, segment
+from hornada.store.batch import Stage
+from hornada.store.database import Database
+
+log = logging.getLogger("hornada")
+
+_CHUNKS_AT_ONCE = 50
+_WRITE_BYTES = 1 << 20
+_RETRY_CAP_S = 60
+
+
+class Finalizer:
+    """Finds batches with every chunk done and assembles them; whoever loses the stage leaves only garbage."""
+
+    def __init__(
+        self,
+        db: Database,
+        blobs: Blobs,
+        clock: Clock,
+        *,
+        owner: str,
+        spelling: Callable[[str], Spelling],
+        limits: Limits,
+        on_ended: Callable[[], None],
+    ) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._clock = clock
+        self._owner = owner
+        self._spelling = spelling
+        self._limits = limits
+        self._on_ended = on_ended
+
+    async def once(self) -> bool:
+        """Assembles one batch; False when there is none."""
+        async with self._db.write() as tx:
+            stage = await batches.take_drained(tx, self._owner, chunks.FOREVER)
+        if stage is None:
+            return False
+        crashpoint.reach("drain_committed")
+        assembly = Assembly(self._db, self._blobs, stage.batch, self._spelling(stage.batch.dialect))
+        try:
+            await assembly.write()
+            await self._end(stage, assembly)
+        except HornadaError as error:
+            log.error("batch %s could not be assembled: %s", stage.batch.id, error)  # noqa: TRY400 - the message says it all
+            await assembly.abort()
+            async with self._db.write() as tx:
+                await batches.postpone(tx, stage, min(_RETRY_CAP_S, 2**stage.tries) * SECOND)
+        except BaseException:
+            await assembly.abort()
+            raise
+        return True
+
+    async def _end(self, stage: Stage, assembly: "Assembly") -> None:
+        """The compare-and-set that makes the files known and the batch ended."""
+        batch = stage.batch
+        to = after(batch.status, Event.ASSEMBLE, batch.stop)
+        if to is None:
+            raise Broken(f"a batch that is {batch.status} cannot be assembled")
+        now = self._clock.now()
+        output, error = self._file(batch, assembly.output, now), self._file(batch, assembly.error, now)
+        counts = RequestCounts(batch.counts.total, assembly.output.lines, assembly.error.lines)
+        async with self._db.write() as tx:
+            usage = await ledger.usage_of(tx, batch.id)
+            ended = await batches.assemble(
+                tx,
+                stage,
+                to,
+                counts=counts,
+                usage=usage,
+                output_file=output.id if output else None,
+                error_file=error.id if error else None,
+                now=now,
+            )
+            if ended:
+                for file in (output, error):
+                    if file is not None:
+                        await files.insert(tx, file)
+        if not ended:
+            await assembly.forget()
+            return
+        crashpoint.reach("assembled")
+        log.info("batch %s: %s, %d answered, %d failed", batch.id, to, counts.completed, counts.failed)
+        self._on_ended()
+
+    def _file(self, batch: Batch, result: "ResultFile", now: int) -> File | None:
+        if result.writer is None:
+            return None
+        lifetime = batch.output_lifetime_s or self._limits.file_lifetime_s
+        return File(
+            id=result.id,
+            org=batch.org,
+            member=batch.member,
+            key=batch.key,
+            purpose=Purpose.BATCH_OUTPUT,
+            name=f"batch_{batch.id}_{result.kind}.jsonl",
+            bytes=result.writer.size,
+            sha256=result.writer.sha256,
+            object=result.object,
+            requests=result.lines,
+            created_at=now,
+            expires_at=now + lifetime * SECOND,
+        )
+
+
+class ResultFile:
+    """One of a batch's two files in the making; it exists only once it has a line."""
+
+    def __init__(self, blobs: Blobs, batch: str, kind: str) -> None:
+        self._blobs = blobs
+        self.id = new_id()
+        self.kind = kind
+        self.object = f"out/{batch}/{self.id}"
+        self.writer: BlobWriter | None = None
+        self.lines = 0
+        self._buffer = bytearray()
+
+    def add(self, line: bytes | memoryview) -> None:
+        """One result line, its LF included."""
+        self._buffer += line
+        self.lines += 1
+
+    async def flush(self, least: int = _WRITE_BYTES) -> None:
+        """Writes what has gathered, if it is at least so much."""
+        if len(self._buffer) < max(1, least):
+            return
+        if self.writer is None:
+            self.writer = await self._blobs.writer(self.object)
+        await self.writer.write(self._buffer)
+        self._buffer = bytearray()
+
+    async def commit(self) -> None:
+        """Makes the file durable, if there is one."""
+        await self.flush(least=0)
+        if self.writer is not None:
+            await self.writer.commit()
+
+    async def abort(self) -> None:
+        """Leaves nothing behind."""
+        if self.writer is not None:
+            await self.writer.abort()
+
+
+class Assembly:
+    """One pass over a batch's chunks in order; holds one chunk's answers in memory at a time."""
+
+    def __init__(self, db: Database, blobs: Blobs, batch: Batch, spelling: Spelling) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._batch = batch
+        self._spelling = spelling
+        self._input: File | None = None
+        self.output = ResultFile(blobs, batch.id, "output")
+        self.error = ResultFile(blobs, batch.id, "error")
+
+    async def write(self) -> None:
+        """Writes both files; raises Broken unless every input line is in exactly one of them."""
+        first, lines = 0, 0
+        while True:
+            async with self._db.read() as tx:
+                group = await chunks.of_batch(tx, self._batch.id, first, _CHUNKS_AT_ONCE)
+                segments = await segment.of_chunks(tx, self._batch.id, first, first + _CHUNKS_AT_ONCE - 1)
+            if not group:
+                break
+            by_chunk: dict[int, list[Segment]] = {}
+            for found in segments:
+                by_chunk.setdefault(found.idx, []).append(found)
+            for chunk in group:
+                if chunk.span.first != lines:
+                    raise Broken(f"chunk {chunk.idx} begins with line {chunk.span.first} where {lines} is next")
+                await self._chunk(chunk, by_chunk.get(chunk.idx, []))
+                lines += chunk.span.n
+            first += len(group)
+        written = self.output.lines + self.error.lines
+        if not lines == written == self._batch.counts.total:
+            raise Broken(f"{self._batch.counts.total} lines, {lines} in chunks, {written} written")
+        await self.output.commit()
+        await self.error.commit()
+        crashpoint.reach("output_written")
+
+    async def abort(self) -> None:
+        """Drops both files before they are whole."""
+        await self.output.abort()
+        await self.error.abort()
+
+    async def forget(self) -> None:
+        """Removes both files: another process ended the batch."""
+        for result in (self.output, self.error):
+            if result.writer is not None:
+                await self._blobs.delete(result.object)
+
+    async def _chunk(self, chunk: Chunk, segments: list[Segment]) -> None:
+        results: list[tuple[bool, memoryview] | None] = [None] * chunk.span.n
+        missing = chunk.span.n
+        for found in segments:
+            data = memoryview(await self._read(found))
+            for entry in unpack(found.index):
+                if results[entry.line] is not None:
+                    raise Broken(f"line {chunk.span.first + entry.line} has two results")
+                results[entry.line] = (entry.ok, data[entry.offset : entry.offset + entry.length])
+                missing -= 1
+        stopped = await self._stopped(chunk, results) if missing else {}
+        for line, result in enumerate(results):
+            if result is None:
+                self.error.add(stopped[line])
+            elif result[0]:
+                self.output.add(result[1])
+            else:
+                self.error.add(result[1])
+        await self.output.flush()
+        await self.error.flush()
+
+    async def _read(self, found: Segment) -> bytes:
+        data = await self._blobs.read(found.object, found.offset, found.length)
+        if hashlib.sha256(data).hexdigest() != found.sha256:
+            raise Broken(f"segment {found.idx}/{found.epoch}/{found.seq} is not what was written")
+        return data
+
+    async def _stopped(self, chunk: Chunk, results: list[tuple[bool, memoryview] | None]) -> dict[int, bytes]:
+        """The lines of requests that never ran."""
+        reason = self._batch.stop or StopReason.INTERNAL
+        if self._input is None:
+            async with self._db.read() as tx:
+                self._input = await files.get(tx, self._batch.org, self._batch.input_file)
+        if self._input is None:
+            raise Broken(f"the input file {self._batch.input_file} is gone")
+        data = await self._blobs.read(self._input.object, chunk.span.offset, chunk.span.length)
+        requests = parse_requests(data, at_start=chunk.span.offset == 0)
+        return {
+            line: self._spelling.lines.stopped(
+                self._batch.id, chunk.span.first + line, requests[line].custom_id, reason
+            )
+            for line, result in enumerate(results)
+            if result is None
+        }

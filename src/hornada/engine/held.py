@@ -1,0 +1,175 @@
+"""A chunk in the hands of this process: which of its lines are open, in flight or done, and results not yet durable."""
+
+import asyncio
+import hashlib
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hornada.core.batch import StopReason, Usage
+from hornada.core.catalog import Price
+from hornada.core.chunk import Chunk
+from hornada.core.line import Reply, Request, Spelling
+from hornada.core.money import amount
+from hornada.core.segment import Entry, Segment, pack
+from hornada.engine.retries import Tries
+from hornada.store.chunk import Work
+
+
+class Take(Struct, frozen=True, kw_only=True):
+    """What one flush commits of a chunk: its row as it will be, and the new results (``data`` may be empty).
+
+    ``lines``: how many of them were answered; ``usage`` and ``amount`` are theirs. ``odd``: a count was missing or
+    clamped. ``settled``: nothing of the chunk is left to do.
+    """
+
+    chunk: Chunk
+    seq: int
+    data: bytes
+    entries: list[Entry]
+    lines: int
+    usage: Usage
+    amount: int
+    odd: bool
+    settled: bool
+
+    def segment(self, object_: str, offset: int) -> Segment:
+        """The segment row, once the bytes lie somewhere."""
+        return Segment(
+            batch=self.chunk.batch,
+            idx=self.chunk.idx,
+            epoch=self.chunk.epoch,
+            seq=self.seq,
+            object=object_,
+            offset=offset,
+            length=len(self.data),
+            sha256=hashlib.sha256(self.data).hexdigest(),
+            model=self.chunk.model,
+            n_ok=self.lines,
+            n_failed=len(self.entries) - self.lines,
+            index=pack(self.entries),
+        )
+
+
+class Backlog:
+    """Bytes of results that are not yet durable, over all chunks held."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+class Held:
+    """One leased chunk. Line numbers here count from the chunk's first."""
+
+    __slots__ = (
+        "_backlog",
+        "_done",
+        "_n_failed",
+        "_n_ok",
+        "_next",
+        "_pending",
+        "_seq",
+        "_unsaved",
+        "abort_at",
+        "in_flight",
+        "left",
+        "requests",
+        "spelling",
+        "stop",
+        "tasks",
+        "tries",
+        "work",
+    )
+
+    def __init__(self, work: Work, requests: list[Request], spelling: Spelling, backlog: Backlog) -> None:
+        self._backlog = backlog
+        self.work = work
+        self.requests = requests
+        self.spelling = spelling
+        self.stop: StopReason | None = None
+        self.abort_at: float | None = None
+        self.in_flight = 0
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.tries: dict[int, Tries] = {}
+        self._done = bytearray(work.chunk.done)
+        self._n_ok = work.chunk.n_ok
+        self._n_failed = work.chunk.n_failed
+        self.left = len(requests) - self._n_ok - self._n_failed
+        self._next = 0
+        self._seq = 0
+        self._pending: list[tuple[int, Reply, bytes]] = []
+        self._unsaved: Take | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is in flight and nothing will be."""
+        return self.in_flight == 0 and (self.left == 0 or self.stop is not None)
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there is something that a flush would commit."""
+        return bool(self._pending) or self._unsaved is not None or self.settled
+
+    def pop(self) -> int | None:
+        """The next line that was never sent by this process and has no result; None when there is none."""
+        while self._next < len(self.requests):
+            line = self._next
+            self._next += 1
+            if not self._done[line >> 3] & (1 << (line & 7)):
+                return line
+        return None
+
+    def settle(self, line: int, reply: Reply) -> None:
+        """A line has its result."""
+        chunk = self.work.chunk
+        custom_id = self.requests[line].custom_id
+        written = self.spelling.lines.reply(chunk.batch, chunk.span.first + line, custom_id, reply)
+        self._pending.append((line, reply, written))
+        self._backlog.bytes += len(written)
+        self.left -= 1
+        self.tries.pop(line, None)
+
+    def take(self, price: Price) -> Take | None:
+        """What there is to commit; the same again until ``saved``."""
+        if self._unsaved is None and (self._pending or self.settled):
+            self._unsaved = self._take(price)
+        return self._unsaved
+
+    def saved(self) -> None:
+        """The last take is durable, or nobody wants it any more."""
+        if self._unsaved is not None:
+            self._backlog.bytes -= len(self._unsaved.data)
+            self._unsaved = None
+
+    def _take(self, price: Price) -> Take:
+        entries, parts, offset = [], [], 0
+        usage, cost, answered, odd = Usage(), 0, 0, False
+        for line, reply, written in self._pending:
+            entries.append(Entry(line, reply.ok, offset, len(written)))
+            parts.append(written)
+            offset += len(written)
+            self._done[line >> 3] |= 1 << (line & 7)
+            if reply.ok:
+                answered += 1
+                odd = odd or reply.odd or reply.usage is None
+                if reply.usage is not None:
+                    usage += reply.usage
+                    cost += amount(price, reply.usage)
+        self._n_ok += answered
+        self._n_failed += len(entries) - answered
+        self._pending = []
+        self._seq += 1
+        chunk = replace(self.work.chunk, done=bytes(self._done), n_ok=self._n_ok, n_failed=self._n_failed)
+        return Take(
+            chunk=chunk,
+            seq=self._seq,
+            data=b"".join(parts),
+            entries=entries,
+            lines=answered,
+            usage=usage,
+            amount=cost,
+            odd=odd,
+            settled=self.settled,
+        )

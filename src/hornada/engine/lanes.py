@@ -1,0 +1,240 @@
+"""The lanes of one model: a pool of tasks that pull lines, one slot each, with no task per line."""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Awaitable, Callable
+from itertools import count
+
+from hornada.core.batch import StopReason
+from hornada.core.clock import Clock
+from hornada.core.line import Reply
+from hornada.engine.capacity import Gate
+from hornada.engine.held import Held
+from hornada.engine.retries import BUSY_SPAN_S, BUSY_TRIES, MAX_TRIES, Again, Health, Kind, Tries, backoff
+
+Attempt = Callable[[Held, int], Awaitable[Reply | tuple[Again, Reply]]]
+"""Sends a line once: its result, or that it may be tried again with the result it has if it is not."""
+
+
+_PACE_S = 0.5
+"""How often the pace of a model is measured, in seconds."""
+
+
+class Lanes:
+    """Sends the lines of the chunks it is given, in order, as slots come free one by one.
+
+    ``on_low``: fewer lines are left than will be needed soon. ``on_settled``: a chunk has nothing left to do.
+    ``may_start``: asked before each line (results that are not yet durable are bounded).
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        attempt: Attempt,
+        clock: Clock,
+        *,
+        on_low: Callable[[], None],
+        on_settled: Callable[[], None],
+        may_start: Callable[[], bool],
+    ) -> None:
+        self._gate = gate
+        self._attempt = attempt
+        self._clock = clock
+        self._on_low = on_low
+        self._on_settled = on_settled
+        self._may_start = may_start
+        self._queue: deque[Held] = deque()
+        self._again: deque[tuple[Held, int]] = deque()
+        self._delayed: list[tuple[float, int, Held, int]] = []
+        self._order = count()
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self.health = Health(clock)
+        self.low = 0
+        self.waiting = 0
+        """Lines held and neither in flight nor done."""
+        self._finished = 0
+        self._paced_at = clock.monotonic()
+        self._rate = 0.0
+        gate.watch(self.pump)
+
+    def wanted(self) -> int:
+        """Lines to claim so that no slot runs dry: enough for all slots twice over and for as long as a second lasts."""
+        elapsed = self._clock.monotonic() - self._paced_at
+        if elapsed >= _PACE_S:
+            self._rate, self._finished = self._finished / elapsed, 0
+            self._paced_at += elapsed
+        allowed = self._gate.allowed
+        self.low = max(allowed, int(self._rate / 4))
+        if self.health.away:
+            return int(self.waiting == 0 and allowed > 0)
+        return max(2 * allowed, int(self._rate)) if self.waiting <= self.low else 0
+
+    def add(self, held: Held) -> None:
+        """Takes a chunk on."""
+        self._queue.append(held)
+        self.waiting += held.left
+
+    def stop(self, held: Held, reason: StopReason) -> None:
+        """No line of this chunk is started any more; lines that wait for their next try end now."""
+        if held.stop is None:
+            held.stop = reason
+            self.waiting -= held.left - held.in_flight
+            if held.settled:
+                self._on_settled()
+
+    def drop(self, held: Held) -> None:
+        """Forgets a chunk that somebody else holds now: its calls end and its results do not count."""
+        self.stop(held, StopReason.INTERNAL)
+        self.abort(held)
+
+    def abort(self, held: Held) -> None:
+        """Ends the calls that are still in flight for a chunk."""
+        for task in list(held.tasks):
+            task.cancel()
+
+    def close(self) -> None:
+        """Starts nothing any more."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def pump(self) -> None:
+        """Starts as many lanes as there are slots and lines."""
+        while self.waiting > 0 and not self._closed and self._may_start() and self._gate.try_line():
+            item = self._pop()
+            if item is None:
+                self._gate.line_done()
+                return
+            task = asyncio.get_running_loop().create_task(self._lane(*item))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _lane(self, held: Held, line: int) -> None:
+        """Sends one line after another on one slot for as long as both are there."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - it runs in a task
+        try:
+            while True:
+                await self._send(held, line, task)
+                if self._closed or not self._gate.keep_line() or not self._may_start():
+                    return
+                item = self._pop()
+                if item is None:
+                    return
+                held, line = item
+        finally:
+            self._gate.line_done()
+            if not self._closed:
+                asyncio.get_running_loop().call_soon(self.pump)
+
+    async def _send(self, held: Held, line: int, task: asyncio.Task[None]) -> None:
+        held.in_flight += 1
+        held.tasks.add(task)
+        self.waiting -= 1
+        result: Reply | tuple[Again, Reply] | None = None
+        try:
+            result = await self._attempt(held, line)
+        finally:
+            held.in_flight -= 1
+            held.tasks.discard(task)
+            if result is None:
+                self._lost(held, line)
+        if isinstance(result, Reply):
+            if self.health.answered():
+                self.pump()
+            self._finish(held, line, result)
+        else:
+            self._retry(held, line, *result)
+
+    def _finish(self, held: Held, line: int, reply: Reply) -> None:
+        held.settle(line, reply)
+        self._finished += 1
+        if held.left == 0 or held.stop is not None:
+            self._on_settled()
+
+    def _lost(self, held: Held, line: int) -> None:
+        """An attempt was aborted or broke: the line is as it was before."""
+        self.health.probe_lost()
+        if held.stop is None:
+            self.waiting += 1
+            self._again.append((held, line))
+        elif held.settled:
+            self._on_settled()
+
+    def _retry(self, held: Held, line: int, again: Again, last: Reply) -> None:
+        away = self.health.away
+        chunk = held.work.chunk
+        self.health.failed((chunk.batch, chunk.idx, line), again)
+        if held.stop is not None:
+            if held.settled:
+                self._on_settled()
+            return
+        tries = held.tries.setdefault(line, Tries())
+        if self._used_up(tries, again, away=away):
+            self._finish(held, line, last)
+            return
+        self.waiting += 1
+        wait = backoff(tries.failed if again.kind is Kind.FAILED else min(tries.busy, 6), again.retry_after)
+        heapq.heappush(self._delayed, (self._clock.monotonic() + wait, next(self._order), held, line))
+        self._wake_later()
+
+    def _used_up(self, tries: Tries, again: Again, *, away: bool) -> bool:
+        """Whether this attempt was a line's last. Nothing is counted against a line while its model is away."""
+        if away or self.health.away:
+            return False
+        if again.kind is Kind.FAILED:
+            tries.failed += 1
+            return tries.failed >= MAX_TRIES
+        now = self._clock.monotonic()
+        if tries.busy == 0:
+            tries.busy_since, tries.successes_then = now, self.health.successes
+        tries.busy += 1
+        others = self.health.successes > tries.successes_then
+        return tries.busy >= BUSY_TRIES and now - tries.busy_since >= BUSY_SPAN_S and others
+
+    def _pop(self) -> tuple[Held, int] | None:
+        """The next line to send."""
+        if not self.health.may_start():
+            self._wake_later()
+            return None
+        item = self._next_line()
+        if item is None:
+            self.health.probe_lost()
+            self._wake_later()
+        if self.waiting < self.low:
+            self._on_low()
+        return item
+
+    def _next_line(self) -> tuple[Held, int] | None:
+        now = self._clock.monotonic()
+        while self._delayed and self._delayed[0][0] <= now:
+            _, _, held, line = heapq.heappop(self._delayed)
+            self._again.append((held, line))
+        while self._again:
+            held, line = self._again.popleft()
+            if held.stop is None:
+                return held, line
+        while self._queue:
+            held = self._queue[0]
+            if held.stop is None and self._clock.now() >= held.work.expires_at:
+                self.stop(held, StopReason.EXPIRED)
+            found = held.pop() if held.stop is None else None
+            if found is not None:
+                return held, found
+            self._queue.popleft()
+        return None
+
+    def _wake_later(self) -> None:
+        """One timer, for the earliest of the next try and the next probe."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock.monotonic()
+        waits = [self._delayed[0][0] - now] if self._delayed else []
+        if self.health.away:
+            waits = [max(self.health.wait(), *waits)]
+        if waits and not self._closed:
+            self._timer = asyncio.get_running_loop().call_later(max(0.01, waits[0]), self.pump)

@@ -1,0 +1,60 @@
+"""The lifecycle that all loops share: bounded steps, a bell, a pause between, and patience when storage is away."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from hornada.core.errors import Unavailable
+
+log = logging.getLogger("hornada")
+
+_PATIENCE_S = 5.0
+
+
+class Looper:
+    """Runs ``once`` until told to stop.
+
+    ``once`` does one bounded piece of work that it finds by asking the ledger and answers whether there may be more.
+    Between pieces the loop waits ``every`` seconds or until somebody rings.
+    """
+
+    def __init__(self, name: str, once: Callable[[], Awaitable[bool]], every: float) -> None:
+        self.name = name
+        self._once = once
+        self._every = every
+        self._bell = asyncio.Event()
+        self._stopping = False
+
+    def ring(self) -> None:
+        """There is work: do not wait."""
+        self._bell.set()
+
+    def stop(self) -> None:
+        """Ends the loop after the piece it is at."""
+        self._stopping = True
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Loops until ``stop``. Unavailable is logged once a streak and waited out; anything else is a bug."""
+        away = 0
+        while not self._stopping:
+            self._bell.clear()
+            try:
+                more = await self._once()
+                away = 0
+            except Unavailable as error:
+                away += 1
+                if away == 1:
+                    log.warning("%s waits: %s", self.name, error)
+                more = False
+            except Exception:
+                log.exception("%s failed; it tries again", self.name)
+                away, more = away + 1, False
+            if not more:
+                await self._wait(min(_PATIENCE_S, self._every * (1 + away)))
+
+    async def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._bell.wait()

@@ -1,0 +1,83 @@
+"""Tidies: expires batches and files, ends abandoned leases, removes bytes that nobody can ask for any more."""
+
+import logging
+from collections.abc import Callable
+
+from hornada.blobs.protocol import Blobs
+from hornada.core.batch import Event, StopReason, after
+from hornada.core.clock import Clock
+from hornada.engine.files import Files
+from hornada.store import batch as batches
+from hornada.store import chunk as chunks
+from hornada.store import idempotency
+from hornada.store.database import Database
+
+log = logging.getLogger("hornada")
+
+_AT_ONCE = 100
+
+
+class Reaper:
+    """Two loops: ``once`` for what cannot wait (deadlines, leases), ``tidy`` for what can (bytes, old rows)."""
+
+    def __init__(
+        self,
+        db: Database,
+        blobs: Blobs,
+        clock: Clock,
+        files: Files,
+        *,
+        on_stopped: Callable[[str, StopReason], None],
+    ) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._clock = clock
+        self._files = files
+        self._on_stopped = on_stopped
+
+    async def void(self, owner: str) -> None:
+        """Ends every lease that another process took: only where no other process can be alive."""
+        async with self._db.write() as tx:
+            await batches.void_stages(tx)
+        while True:
+            async with self._db.write() as tx:
+                freed = await chunks.reap(tx, owner, _AT_ONCE * 10)
+                for batch in freed:
+                    await batches.drain(tx, batch, self._clock.now())
+            if not freed:
+                return
+
+    async def once(self) -> bool:
+        """Expires overdue batches and ends leases that ran out; True if there may be more."""
+        now = self._clock.now()
+        async with self._db.read() as tx:
+            late = await batches.overdue(tx, now, _AT_ONCE)
+        for batch in late:
+            to = after(batch.status, Event.EXPIRE)
+            if to is None:
+                continue
+            async with self._db.write() as tx:
+                moved = await batches.stop(tx, batch, to, StopReason.EXPIRED, batch.errors, now)
+            if moved:
+                log.info("batch %s: expired", batch.id)
+                self._on_stopped(batch.id, StopReason.EXPIRED)
+        return len(late) == _AT_ONCE
+
+    async def tidy(self) -> bool:
+        """Removes expired files, the segments of ended batches, and garbage; True if there may be more."""
+        swept = await self._files.sweep()
+        collected = await self._files.collect()
+        purged = await self._purge()
+        async with self._db.write() as tx:
+            forgotten = await idempotency.sweep(tx, _AT_ONCE)
+        return max(swept, collected, purged, forgotten) >= _AT_ONCE
+
+    async def _purge(self) -> int:
+        """Segments and chunks of ended batches: their results stand in the result files."""
+        async with self._db.read() as tx:
+            ended = await batches.assembled(tx, _AT_ONCE)
+        for batch in ended:
+            await self._blobs.delete_batch(batch)
+            async with self._db.write() as tx:
+                await chunks.purge(tx, batch)
+        return len(ended)

@@ -1,0 +1,115 @@
+"""When a line is tried again, and when a model server counts as away (contract 6)."""
+
+import random
+from enum import Enum
+
+from msgspec import Struct
+
+from hornada.core.clock import Clock
+
+MAX_TRIES = 4
+"""Tries of a line whose answers are its own fault or nobody's: 408, 500, 504, deadlines, resets, answers that are none."""
+BUSY_TRIES = 8
+BUSY_SPAN_S = 60.0
+"""A line that was told "busy" so often over so long, while others of its model succeeded, is at fault itself."""
+AWAY_CALLS = 20
+AWAY_LINES = 10
+"""So many calls in a row, of so many lines, without a success between: the model is away."""
+
+_BASE_S = 0.5
+_CAP_S = 20.0
+_RETRY_AFTER_CAP_S = 60.0
+_PROBE_FIRST_S = 0.5
+_PROBE_CAP_S = 5.0
+
+
+class Kind(Enum):
+    """What an attempt says about where the fault lies."""
+
+    BUSY = "busy"
+    """Refused connection, name not found, 429, 502, 503: the server is busy or away; no try is used up."""
+    FAILED = "failed"
+    """408, 500, 504, a deadline, a reset, a 200 that is no answer: a try is used up."""
+
+
+class Again(Struct, frozen=True):
+    """An attempt that may be repeated. ``retry_after`` in seconds, as the server asked; ``gone``: nothing was reached."""
+
+    kind: Kind
+    retry_after: float | None = None
+    unreached: bool = False
+
+
+class Tries:
+    """The attempts of one line so far."""
+
+    __slots__ = ("busy", "busy_since", "failed", "successes_then")
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.busy = 0
+        self.busy_since = 0.0
+        self.successes_then = 0
+
+
+def backoff(tries: int, retry_after: float | None) -> float:
+    """Seconds to wait before try ``tries + 1``: full jitter, never sooner than the server asked (capped)."""
+    wait = random.uniform(0, min(_CAP_S, _BASE_S * 2**tries))  # noqa: S311 - not a secret
+    if retry_after is not None:
+        wait = max(0.0, min(retry_after, _RETRY_AFTER_CAP_S)) + wait * 0.1
+    return wait
+
+
+class Health:
+    """Whether a model answers. While it is away nothing is sent but one probe at growing intervals."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._row = 0
+        self._lines: set[tuple[str, int, int]] = set()
+        self._probe_every = _PROBE_FIRST_S
+        self._probe_at = 0.0
+        self._probing = False
+        self.away = False
+        self.successes = 0
+
+    def answered(self) -> bool:
+        """The server gave an answer of its own; True if it was away until now."""
+        self.successes += 1
+        was_away, self.away, self._probing = self.away, False, False
+        if self._row:
+            self._row = 0
+            self._lines.clear()
+        self._probe_every = _PROBE_FIRST_S
+        return was_away
+
+    def failed(self, line: tuple[str, int, int], again: Again) -> None:
+        """An attempt of ``line`` (batch, chunk, index) came to nothing."""
+        self._probing = False
+        if self.away:
+            self._probe_every = min(_PROBE_CAP_S, self._probe_every * 2)
+            self._probe_at = self._clock.monotonic() + self._probe_every
+            return
+        self._row += 1
+        if len(self._lines) < AWAY_LINES:
+            self._lines.add(line)
+        if again.unreached or (self._row >= AWAY_CALLS and len(self._lines) >= AWAY_LINES):
+            self.away = True
+            self._probe_at = self._clock.monotonic() + self._probe_every
+
+    def may_start(self) -> bool:
+        """Whether a line may be sent now; a True while the model is away makes that line the probe."""
+        if not self.away:
+            return True
+        if self._probing or self._clock.monotonic() < self._probe_at:
+            return False
+        self._probing = True
+        return True
+
+    def probe_lost(self) -> None:
+        """The probe ended without saying anything (it was aborted)."""
+        self._probing = False
+
+    def wait(self) -> float:
+        """Seconds until the next probe may start."""
+        return max(0.0, self._probe_at - self._clock.monotonic())

@@ -1,0 +1,151 @@
+"""Checks the files of fresh batches and plans their chunks; retries by itself when storage fails (contract 5)."""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from hornada.blobs.protocol import Blobs
+from hornada.core.account import Plan
+from hornada.core.batch import Batch, Event, Finding, Status, after
+from hornada.core.catalog import Catalog
+from hornada.core.chunk import ChunkState
+from hornada.core.clock import SECOND, Clock
+from hornada.core.errors import Code, HornadaError
+from hornada.core.jsonl import Checked, CheckRules, Named
+from hornada.core.limits import Limits
+from hornada.engine import crashpoint
+from hornada.engine.admission import DEFAULT_PLAN
+from hornada.engine.checking import check_file
+from hornada.store import account
+from hornada.store import batch as batches
+from hornada.store import chunk as chunks
+from hornada.store import file as files
+from hornada.store.batch import Stage
+from hornada.store.database import Database, Tx
+
+log = logging.getLogger("hornada")
+
+GIVE_UP_S = 30 * 60
+"""For so long a start that keeps failing is tried again (InferNode: about half an hour)."""
+_RETRY_CAP_S = 60
+
+
+class Validator:
+    """Finds batches whose file nobody has checked, checks it in one pass, and accepts or rejects the batch."""
+
+    def __init__(
+        self,
+        db: Database,
+        blobs: Blobs,
+        clock: Clock,
+        *,
+        owner: str,
+        catalog: Callable[[], Catalog],
+        plans: Mapping[str, Plan],
+        limits: Limits,
+        on_accepted: Callable[[], None],
+    ) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._clock = clock
+        self._owner = owner
+        self._catalog = catalog
+        self._plans = plans
+        self._limits = limits
+        self._on_accepted = on_accepted
+
+    async def once(self) -> bool:
+        """Checks one batch; False when there is none."""
+        async with self._db.write() as tx:
+            stage = await batches.take_unchecked(tx, self._owner, chunks.FOREVER)
+        if stage is None:
+            return False
+        try:
+            await self._check(stage)
+        except HornadaError as error:
+            await self._put_off(stage, error)
+        return True
+
+    async def _check(self, stage: Stage) -> None:
+        batch = stage.batch
+        async with self._db.read() as tx:
+            file = await files.get(tx, batch.org, batch.input_file)
+            key = await account.by_key(tx, batch.key)
+        if file is None:
+            await self._reject(stage, (_missing(batch),))
+            return
+        rules = self._rules(batch, key.models if key else frozenset())
+        checked = await check_file(self._blobs, file.object, file.bytes, rules)
+        if checked.findings or checked.model is None:
+            await self._reject(stage, checked.findings)
+        else:
+            plan = self._plans.get(key.plan if key else DEFAULT_PLAN) or self._plans.get(DEFAULT_PLAN) or Plan()
+            await self._accept(stage, plan, checked, checked.model)
+
+    def _rules(self, batch: Batch, allowed: frozenset[str] | None) -> CheckRules:
+        """The rules of a file: what the key may use, under every name it has now."""
+        catalog = self._catalog()
+        names: dict[str, Named] = {}
+        for name in (*catalog.models, *catalog.aliases):
+            model = catalog.resolve(name)
+            if model is not None:
+                names[name] = Named(
+                    resolved=model.name,
+                    allowed=allowed is None or model.name in allowed or name in allowed,
+                    offers=model.offers(batch.endpoint),
+                    batchable=model.batch_slots > 0,
+                )
+        return CheckRules(endpoint=batch.endpoint, limits=self._limits, names=names)
+
+    async def _accept(self, stage: Stage, plan: Plan, checked: Checked, model: str) -> None:
+        batch = stage.batch
+        to = after(batch.status, Event.ACCEPT, batch.stop)
+        if to is None:
+            return
+        async with self._db.write() as tx:
+            over = await _over_queue(tx, batch, checked.total, plan)
+            if over is None and await batches.accept(
+                tx, stage, to, model=model, total=checked.total, now=self._clock.now()
+            ):
+                state = ChunkState.READY if to is Status.IN_PROGRESS else ChunkState.DONE
+                await chunks.plan(tx, batch, model, checked.spans, state)
+        if over is not None:
+            await self._reject(stage, (over,))
+            return
+        crashpoint.reach("plan_committed")
+        log.info("batch %s: %d lines accepted", batch.id, checked.total)
+        self._on_accepted()
+
+    async def _reject(self, stage: Stage, findings: tuple[Finding, ...]) -> None:
+        async with self._db.write() as tx:
+            await batches.reject(tx, stage, findings, self._clock.now())
+        log.info("batch %s: rejected with %d findings", stage.batch.id, len(findings))
+
+    async def _put_off(self, stage: Stage, error: HornadaError) -> None:
+        """Tries again later, for half an hour; then the batch fails with ``internal_error``."""
+        batch = stage.batch
+        log.warning("batch %s could not be checked: %s", batch.id, error)
+        if self._clock.now() - batch.created_at > GIVE_UP_S * SECOND:
+            message = "The batch could not be started: its input could not be read for 30 minutes."
+            await self._reject(stage, (Finding(code=Code.INTERNAL_ERROR, message=message),))
+            return
+        wait = min(_RETRY_CAP_S, 2**stage.tries)
+        async with self._db.write() as tx:
+            await batches.postpone(tx, stage, wait * SECOND)
+
+
+def _missing(batch: Batch) -> Finding:
+    message = f"Cannot find file {batch.input_file}; it was deleted or has expired."
+    return Finding(code=Code.INVALID_REQUEST, message=message, param="input_file_id")
+
+
+async def _over_queue(tx: Tx, batch: Batch, total: int, plan: Plan) -> Finding | None:
+    """The finding when the plan has no room for so many more lines."""
+    await account.lock(tx, batch.org)
+    queued = await batches.queued_lines(tx, batch.org)
+    if queued + total <= plan.queued_lines:
+        return None
+    message = (
+        f"The organization has {queued:,} lines queued and this file has {total:,}; its plan allows "
+        f"{plan.queued_lines:,} queued lines. Wait for batches to end, or split the file."
+    )
+    return Finding(code=Code.ENQUEUED_REQUEST_LIMIT_EXCEEDED, message=message)
