@@ -42,10 +42,6 @@ def _parse_number(text: str) -> int | float:
         return float(text)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def whole(least: int, most: int | None = None) -> Kind:
     """A whole number in a range, both ends included."""
 
@@ -63,8 +59,8 @@ def whole(least: int, most: int | None = None) -> Kind:
 def seconds(least: float) -> Kind:
     """A number of seconds, fractions allowed."""
 
-    def read(value: Any) -> int | float:
-        if not _is_number(value) or not least <= value < float("inf"):
+    def read(value: object) -> int | float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value < float("inf"):
             raise ValueError
         return value
 

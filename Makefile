@@ -1,0 +1,61 @@
+# Everything that is done here by hand or by CI. `make` alone lists it.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+DEV := .venv/.stamp-dev
+MODEL := .venv/.stamp-model
+# pip install of what requirements/ pins, every file checked against its hash
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+LOCK := $(BIN)/python -m uv pip compile --python $(BIN)/python --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check demo bench serve reference lock clean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(DEV) ## Set up .venv with all that the other commands need
+
+demo: $(DEV) $(MODEL) ## Run a real batch against a real small model, in under two minutes
+	$(BIN)/python -m demo.run
+
+test: check ## Run the checks and all tests
+	$(BIN)/python -m pytest -n auto --dist loadfile tests
+
+check: $(DEV) ## Lint, types and import contracts only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+serve: $(DEV) ## Serve with the data in ./hornada-data; ARGS="--upstream URL ..."
+	$(BIN)/hornada serve $(ARGS)
+
+bench: $(DEV) ## Measure, with ratios to yardsticks of the same minute; ARGS="--quick ..."
+	$(BIN)/python -m bench $(ARGS)
+
+reference: $(DEV) ## Write docs/reference again, and the tables in ARCHITECTURE.md
+	$(BIN)/python -m tools.reference
+
+lock: $(DEV) ## Choose versions again and pin them in requirements/
+	$(BIN)/python -m pip install --quiet uv
+	$(LOCK) --upgrade --all-extras --group dev pyproject.toml -o requirements/dev.txt
+	$(LOCK) --upgrade --no-deps --group model -o requirements/model.txt
+
+clean: ## Remove what was made here, the data of serve excepted
+	rm -rf .venv build dist demo-data .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or later is needed: make PYTHON=..."'
+	$(PYTHON) -m venv .venv
+
+$(DEV): requirements/dev.txt pyproject.toml | .venv/bin/python
+	$(INSTALL) -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(MODEL): requirements/model.txt $(DEV)
+	$(INSTALL) -r requirements/model.txt
+	@touch $@
