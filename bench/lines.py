@@ -5,9 +5,20 @@ from pathlib import Path
 from typing import Any
 
 WORDS = (
-    "archivo clave informe total firma plazo sector nota margen cifra sello causa orden carta "
-    "ledger report claim notice branch audit clause record index period filing amount"
-).split()
+    "archivo",
+    "clave",
+    "informe",
+    "total",
+    "firma",
+    "plazo",
+    "sector",
+    "ledger",
+    "report",
+    "claim",
+    "notice",
+    "branch",
+    "audit",
+)
 MODEL = "stub-model"
 PROMPT_CHARS = 400
 BIG_CHARS = 1820

@@ -31,14 +31,15 @@ def stat(pid: int) -> Stat | None:
     return Stat(int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14]), int(fields[21]))
 
 
-def tree(pid: int) -> dict[int, Stat]:
+def tree(root: int) -> dict[int, Stat]:
     """The process and all its living descendants."""
-    every = {int(name): found for name in os.listdir("/proc") if name.isdigit() and (found := stat(int(name)))}
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    every = {pid: found for pid in pids if (found := stat(pid))}
     children: dict[int, list[int]] = {}
     for child, found in every.items():
         children.setdefault(found.parent, []).append(child)
     members: dict[int, Stat] = {}
-    todo = [pid]
+    todo = [root]
     while todo:
         member = todo.pop()
         if member in every and member not in members:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 SIZE, LAYERS, HEADS, CONTEXT = 64, 2, 4, 4096
-WORDS = (
-    "red green blue white black grey pink brown one two three four five six seven eight nine ten "
-    "yes no maybe never always often seldom up down left right near far hot cold wet dry old new "
-    "cat dog bird fish tree leaf root seed rain snow wind sun moon star sea lake hill path road "
-    "bread milk salt honey apple pear plum grape rice corn bean soup tea cup plate spoon knife"
-).split()
+WORDS = [
+    start + end
+    for start in ("ba", "ke", "lo", "mi", "nu", "pa", "ro", "sa", "te", "vi")
+    for end in ("dan", "lor", "mer", "nix")
+]
 TEMPLATE = (
     "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:{% endif %}"
