@@ -82,6 +82,16 @@ class Dispatcher:
         """Chunks held now."""
         return len(self._held)
 
+    @property
+    def unsaved_bytes(self) -> int:
+        """Bytes of results that are not yet durable."""
+        return self._backlog.bytes
+
+    def state(self, model: str) -> tuple[int, bool]:
+        """Lines of a model that are held and wait, and whether the model is away."""
+        lanes = self._lanes.get(model)
+        return (lanes.waiting, lanes.health.away) if lanes is not None else (0, False)
+
     def stop_batch(self, batch: str, reason: StopReason) -> None:
         """Starts no line of a batch any more (it was cancelled, say); lines in flight go on."""
         for held in self._of(batch):

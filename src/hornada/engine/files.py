@@ -69,12 +69,7 @@ class Files:
         """
         try:
             check_purpose(purpose)
-            if not draft.size:
-                raise Refusal(Code.EMPTY_FILE, "The file is empty: 0 bytes were sent.", "file")
-        except Refusal:
-            await draft.abort()
-            raise
-        try:
+            _check_content(draft)
             await draft.commit()
         except BaseException:
             await draft.abort()
@@ -289,6 +284,11 @@ def check_purpose(purpose: str) -> None:
     if purpose != Purpose.BATCH:
         message = f"Invalid value for 'purpose': {purpose[:64]!r}. Supported values are: 'batch'."
         raise Refusal(Code.INVALID_PURPOSE, message, "purpose")
+
+
+def _check_content(draft: Draft) -> None:
+    if not draft.size:
+        raise Refusal(Code.EMPTY_FILE, "The file is empty: 0 bytes were sent.", "file")
 
 
 async def _visible(tx: Tx, principal: Principal, file_id: str, *, lock: bool = False) -> File:

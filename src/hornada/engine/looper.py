@@ -25,6 +25,8 @@ class Looper:
         self._every = every
         self._bell = asyncio.Event()
         self._stopping = False
+        self.trouble: str | None = None
+        """Why the last piece came to nothing, in words for people; None when it did not."""
 
     def ring(self) -> None:
         """There is work: do not wait."""
@@ -42,15 +44,15 @@ class Looper:
             self._bell.clear()
             try:
                 more = await self._once()
-                away = 0
+                away, self.trouble = 0, None
             except Unavailable as error:
                 away += 1
                 if away == 1:
                     log.warning("%s waits: %s", self.name, error)
-                more = False
-            except Exception:
+                more, self.trouble = False, f"{self.name}: {error}"
+            except Exception as error:
                 log.exception("%s failed; it tries again", self.name)
-                away, more = away + 1, False
+                away, more, self.trouble = away + 1, False, f"{self.name}: {type(error).__name__}"
             if not more:
                 await self._wait(min(_PATIENCE_S, self._every * (1 + away)))
 

@@ -9,7 +9,7 @@ from hornada.core.batch import Batch, Event, Finding, Status, after
 from hornada.core.catalog import Catalog
 from hornada.core.chunk import ChunkState
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import Code, HornadaError
+from hornada.core.errors import Code, HornadaError, Unavailable
 from hornada.core.jsonl import Checked, CheckRules, Named
 from hornada.core.limits import Limits
 from hornada.engine import crashpoint
@@ -40,6 +40,7 @@ class Validator:
         *,
         owner: str,
         catalog: Callable[[], Catalog],
+        models_known: Callable[[], bool],
         plans: Mapping[str, Plan],
         limits: Limits,
         on_accepted: Callable[[], None],
@@ -49,6 +50,7 @@ class Validator:
         self._clock = clock
         self._owner = owner
         self._catalog = catalog
+        self._models_known = models_known
         self._plans = plans
         self._limits = limits
         self._on_accepted = on_accepted
@@ -75,6 +77,8 @@ class Validator:
             return
         rules = self._rules(batch, key.models if key else frozenset())
         checked = await check_file(self._blobs, file.object, file.bytes, rules)
+        if not self._models_known() and any(finding.code is Code.MODEL_NOT_FOUND for finding in checked.findings):
+            raise Unavailable("a model server has not said yet which models it runs")
         if checked.findings or checked.model is None:
             await self._reject(stage, checked.findings)
         else:

@@ -1,0 +1,79 @@
+"""The catalog as it stands: what the configuration says and what model servers say they run."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from hornada.core.catalog import Catalog, Model, Server
+from hornada.engine.capacity import Gates
+from hornada.upstream.discovery import models as ask
+from hornada.upstream.protocol import Failure, Upstream
+
+log = logging.getLogger("hornada")
+
+
+class Models:
+    """Holds the catalog; ``once`` asks the servers of ``upstream`` for their models (contract 10).
+
+    A model found so offers every endpoint with a capacity of 8; a configured model of the same name stands. A server
+    that does not answer keeps the models it last named.
+    """
+
+    def __init__(
+        self,
+        configured: Sequence[Model],
+        aliases: Mapping[str, str],
+        discover: Sequence[Server],
+        connect: Callable[[Server], Upstream],
+        gates: Gates,
+        now: int,
+        found: Callable[[str, Server], Model] = lambda name, server: Model(name=name, servers=(server,)),
+    ) -> None:
+        self._configured = {m.name: m if m.created_at else replace(m, created_at=now) for m in configured}
+        self._aliases = dict(aliases)
+        self._discover = tuple(discover)
+        self._connect = connect
+        self._gates = gates
+        self._now = now
+        self._found = found
+        self._named: dict[Server, tuple[str, ...]] = {}
+        self._catalog = self._merged()
+
+    def catalog(self) -> Catalog:
+        """The catalog of this moment."""
+        return self._catalog
+
+    @property
+    def complete(self) -> bool:
+        """Whether every server to be asked has answered at least once."""
+        return len(self._named) == len(self._discover)
+
+    async def once(self) -> bool:
+        """Asks every server; never more to do at once."""
+        for server in self._discover:
+            names = await ask(self._connect(server))
+            if isinstance(names, Failure):
+                if server not in self._named:
+                    log.warning("%s does not say which models it runs: %s", server.url, names.message)
+                continue
+            if self._named.get(server) != tuple(names):
+                log.info("%s runs %s", server.url, ", ".join(names) or "no model")
+            self._named[server] = tuple(names)
+        self._catalog = self._merged()
+        for model in self._catalog.models.values():
+            self._gates.resize(model)
+        return False
+
+    def _merged(self) -> Catalog:
+        models: dict[str, Model] = dict(self._configured)
+        for server, names in self._named.items():
+            for name in names:
+                if name in self._configured:
+                    continue
+                known = models.get(name)
+                model = self._found(name, server)
+                models[name] = replace(
+                    model, servers=(*(known.servers if known else ()), server), created_at=self._now
+                )
+        return Catalog(models=models, aliases=self._aliases)

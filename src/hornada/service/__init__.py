@@ -1,0 +1,20 @@
+"""The only place where things are wired: starts what a command asks for."""
+
+from collections.abc import AsyncIterator
+
+from hornada.config import Config
+from hornada.core.run import Progress, RunRequest
+
+
+def serve(config: Config) -> int:
+    """Serves until stopped; the exit code (0 after a graceful stop, 2 when it cannot start)."""
+    from hornada.service.serving import serve as run
+
+    return run(config)
+
+
+def run_file(request: RunRequest) -> AsyncIterator[Progress]:
+    """Runs one file without a server. Raises Unreachable; closing the iterator keeps what is done."""
+    from hornada.service.onefile import run_file as run
+
+    return run(request)

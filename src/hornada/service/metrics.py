@@ -1,0 +1,57 @@
+"""What /metrics shows, read from the engine's state at the moment it is asked."""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from hornada.service.wiring import Engine
+
+NAMES = {
+    "hornada_capacity_slots": "Concurrent requests that a model's servers take well.",
+    "hornada_regular_calls_in_flight": "Regular calls that a model is answering.",
+    "hornada_lines_in_flight": "Batch lines that a model is answering.",
+    "hornada_lines_waiting": "Batch lines held by this process that wait for a slot or their next try.",
+    "hornada_model_away": "1 while a model does not answer and its batches are paused.",
+    "hornada_chunks_held": "Chunks leased by this process.",
+    "hornada_unsaved_result_bytes": "Bytes of results that are not yet durable.",
+    "hornada_loop_in_trouble": "1 while a loop cannot do its work.",
+}
+"""Every metric of our own, with its meaning; process_* come from the client library."""
+
+
+class EngineCollector(Collector):
+    """Reads one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterator[Metric]:
+        """All of NAMES."""
+        engine = self._engine
+        by_model = {name: GaugeMetricFamily(name, NAMES[name], labels=["model"]) for name in list(NAMES)[:5]}
+        for model in engine.models.catalog().models.values():
+            gate = engine.gates.of(model)
+            waiting, away = engine.dispatcher.state(model.name)
+            values = (model.capacity, gate.regular, gate.lines, waiting, int(away))
+            for family, value in zip(by_model.values(), values, strict=True):
+                family.add_metric([model.name], value)
+        yield from by_model.values()
+        yield GaugeMetricFamily("hornada_chunks_held", NAMES["hornada_chunks_held"], value=engine.dispatcher.held)
+        name = "hornada_unsaved_result_bytes"
+        yield GaugeMetricFamily(name, NAMES[name], value=engine.dispatcher.unsaved_bytes)
+        name = "hornada_loop_in_trouble"
+        loops = GaugeMetricFamily(name, NAMES[name], labels=["loop"])
+        for loop in engine.loops:
+            loops.add_metric([loop.name], int(loop.trouble is not None))
+        yield loops
+
+
+def render(engine: Engine) -> bytes:
+    """The metrics in Prometheus's text format."""
+    registry = CollectorRegistry()
+    registry.register(EngineCollector(engine))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)

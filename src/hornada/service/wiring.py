@@ -1,0 +1,208 @@
+"""Builds the engine over a ledger and a blob store, and starts and stops its loops."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hornada.blobs import open_blobs
+from hornada.core.account import Plan
+from hornada.core.batch import StopReason
+from hornada.core.catalog import Model, Server
+from hornada.core.clock import Clock, SystemClock
+from hornada.core.errors import HornadaError
+from hornada.core.ids import new_id
+from hornada.core.limits import Limits
+from hornada.core.line import Spelling
+from hornada.dialects import DIALECTS
+from hornada.engine.admission import Admission
+from hornada.engine.batches import Batches
+from hornada.engine.caller import Caller
+from hornada.engine.capacity import Gates
+from hornada.engine.dispatcher import FLUSH_S, Dispatcher
+from hornada.engine.files import Files
+from hornada.engine.finalizer import Finalizer
+from hornada.engine.gateway import Gateway
+from hornada.engine.looper import Looper
+from hornada.engine.models import Models
+from hornada.engine.reaper import Reaper
+from hornada.engine.servers import Servers
+from hornada.engine.usage import UsageLog
+from hornada.engine.validator import Validator
+from hornada.store import connect
+from hornada.store.database import Database
+from hornada.upstream import connect as connect_upstream
+
+_DISCOVER_S = 30.0
+_DISCOVER_SOON_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """What an engine runs on: two URLs and the rules of the house."""
+
+    database: str
+    blobs: str
+    limits: Limits
+    models: Sequence[Model]
+    aliases: Mapping[str, str]
+    plans: Mapping[str, Plan]
+    upstream: Sequence[Server] = ()
+    discovered: Callable[[str, Server], Model] = lambda name, server: Model(name=name, servers=(server,))
+
+
+class Engine:
+    """Every part of the engine, wired. ``await Engine.open(…)``, then ``start``; ``stop`` ends it gracefully."""
+
+    def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
+        limits = installation.limits
+        self.limits = limits
+        self.db = db
+        self.clock = clock
+        self.owner = new_id()
+        self.blobs = open_blobs(installation.blobs)
+        self.servers = Servers(connect_upstream)
+        self.gates = Gates()
+        self.models = Models(
+            installation.models,
+            installation.aliases,
+            installation.upstream,
+            self.servers.upstream,
+            self.gates,
+            clock.now(),
+            installation.discovered,
+        )
+        self.admission = Admission(db, clock, installation.plans)
+        self.usage = UsageLog(db, clock)
+        self.files = Files(db, self.blobs, clock, limits)
+        catalog = self.models.catalog
+        self.gateway = Gateway(
+            catalog, self.servers, self.gates, limits=limits, record=self.usage.record
+        )
+        self.dispatcher = Dispatcher(
+            db,
+            self.blobs,
+            clock,
+            owner=self.owner,
+            catalog=catalog,
+            gates=self.gates,
+            caller=Caller(catalog, self.servers, limits),
+            spelling=spelling,
+            on_settled=lambda: self._finalize.ring(),
+        )
+        self.validator = Validator(
+            db,
+            self.blobs,
+            clock,
+            owner=self.owner,
+            catalog=catalog,
+            models_known=lambda: self.models.complete,
+            plans=installation.plans,
+            limits=limits,
+            on_accepted=self._accepted,
+        )
+        self.finalizer = Finalizer(
+            db,
+            self.blobs,
+            clock,
+            owner=self.owner,
+            spelling=spelling,
+            limits=limits,
+            on_ended=lambda: self._tidy.ring(),
+        )
+        self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
+        self.batches = Batches(
+            db, clock, limits, on_created=lambda: self._validate.ring(), on_cancelled=self._stopped
+        )
+        self._dispatch = Looper("dispatcher", self.dispatcher.once, FLUSH_S)
+        self._validate = Looper("validator", self.validator.once, 2.0)
+        self._finalize = Looper("finalizer", self.finalizer.once, 1.0)
+        self._reap = Looper("reaper", self.reaper.once, 1.0)
+        self._tidy = Looper("tidier", self.reaper.tidy, 30.0)
+        self._write_usage = Looper("usage", self.usage.once, 0.5)
+        self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
+        self._asked_at = -_DISCOVER_S
+        self.loops = [self._dispatch, self._validate, self._finalize, self._reap, self._tidy, self._write_usage]
+        if installation.upstream:
+            self.loops.append(self._ask_models)
+        self.dispatcher.bell(self._dispatch.ring)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @classmethod
+    async def open(cls, installation: Installation, clock: Clock | None = None) -> "Engine":
+        """Opens the ledger, brings it up to date, and ends what an earlier process left leased.
+
+        Raises Unavailable when the ledger cannot be opened, ValueError for a URL that is none.
+        """
+        clock = clock or SystemClock()
+        db = await connect(installation.database, clock)
+        try:
+            await db.migrate()
+            engine = cls(installation, db, clock)
+            await engine.reaper.void(engine.owner)
+        except BaseException:
+            await db.close()
+            raise
+        return engine
+
+    def start(self) -> None:
+        """Starts every loop."""
+        self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self.loops]
+
+    async def stop(self, grace_s: float) -> None:
+        """Ends every loop after the piece it is at, gives lines in flight a time of grace, commits, closes."""
+        for loop in self.loops:
+            loop.stop()
+        _, late = await asyncio.wait(self._tasks, timeout=grace_s) if self._tasks else (set(), set())
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        with contextlib.suppress(HornadaError):
+            await self.dispatcher.close(grace_s)
+            await self.usage.once()
+        await self.servers.close()
+        await self.db.close()
+
+    @property
+    def troubles(self) -> list[str]:
+        """What keeps the loops from their work, in words for people."""
+        return [loop.trouble for loop in self.loops if loop.trouble is not None]
+
+    def _accepted(self) -> None:
+        self._dispatch.ring()
+        self._finalize.ring()
+
+    def _stopped(self, batch: str, reason: StopReason) -> None:
+        self.dispatcher.stop_batch(batch, reason)
+        self._dispatch.ring()
+        self._finalize.ring()
+
+    async def _discover(self) -> bool:
+        """Asks model servers every 30 s, every second until each has answered once."""
+        now = self.clock.monotonic()
+        if self.models.complete and now - self._asked_at < _DISCOVER_S:
+            return False
+        self._asked_at = now
+        await self.models.once()
+        return False
+
+
+def spelling(dialect: str) -> Spelling:
+    """What the engine needs of a dialect."""
+    return _SPELLINGS[dialect]
+
+
+def _spelling(name: str) -> Spelling:
+    dialect = DIALECTS[name]
+    import msgspec
+
+    from hornada.core.errors import Refusal
+
+    def refused(refusal: Refusal, request_id: str) -> tuple[int, bytes]:
+        spelled = dialect.error(refusal, request_id)
+        return spelled.status, msgspec.json.encode(spelled.body)
+
+    return Spelling(dialect.lines, refused)
+
+
+_SPELLINGS = {name: _spelling(name) for name in DIALECTS}
