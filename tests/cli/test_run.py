@@ -96,18 +96,20 @@ def test_the_command_that_goes_on_is_the_same_one_without_its_key() -> None:
     )
 
 
-def test_a_line_is_said_when_the_status_changes_or_five_seconds_have_gone_by() -> None:
+def test_a_line_is_said_when_something_else_is_told_or_five_seconds_have_gone_by() -> None:
     out = io.StringIO()
-    times = iter([0.0, 4.9, 5.0, 6.0])
+    times = iter([0.0, 4.9, 5.0, 6.0, 6.1])
     lines = Lines(out, lambda: next(times))
     lines.update(state(Status.IN_PROGRESS, 1))
     lines.update(state(Status.IN_PROGRESS, 2))
     lines.update(state(Status.IN_PROGRESS, 3))
     lines.update(state(Status.FINALIZING, 3, 1))
+    lines.update(state(Status.FINALIZING, 3, 1, message="writing results"))
     assert out.getvalue().splitlines() == [
         "in progress: 1 of 4 lines",
         "in progress: 3 of 4 lines",
         "finalizing: 4 of 4 lines, 1 failed",
+        "finalizing: 4 of 4 lines, 1 failed (writing results)",
     ]
 
 

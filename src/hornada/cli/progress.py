@@ -4,6 +4,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
+from hornada.core.batch import TERMINAL
 from hornada.core.run import Progress
 
 PERIOD_S = 5
@@ -30,7 +31,7 @@ class Lines:
     def __init__(self, out: TextIO, monotonic: Callable[[], float]) -> None:
         self._out = out
         self._monotonic = monotonic
-        self._said: tuple[str, float] | None = None
+        self._said: tuple[object, float] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -41,12 +42,13 @@ class Lines:
         pass
 
     def update(self, progress: Progress) -> None:
-        """One line when the status is another than before, or five seconds have gone by."""
-        now = self._monotonic()
-        if self._said and self._said[0] == progress.status and now - self._said[1] < PERIOD_S:
+        """One line when something else is told than before, or five seconds have gone by; the end is told elsewhere."""
+        now, news = self._monotonic(), (progress.status, progress.message)
+        if self._said and self._said[0] == news and now - self._said[1] < PERIOD_S:
             return
-        self._said = (progress.status, now)
-        print(spoken(progress), file=self._out, flush=True)
+        self._said = (news, now)
+        if progress.status not in TERMINAL:
+            print(_told(progress), file=self._out, flush=True)
 
 
 class Bar:
@@ -81,7 +83,7 @@ class Bar:
         """Moves the bar."""
         self._live.update(
             self._task,
-            description=progress.status.replace("_", " "),
+            description=progress.message or progress.status.replace("_", " "),
             total=progress.total or None,
             completed=progress.completed + progress.failed,
             failed=f"{progress.failed} failed" if progress.failed else "",
@@ -91,6 +93,10 @@ class Bar:
 def reporter(out: TextIO, monotonic: Callable[[], float]) -> Reporter:
     """The bar for a terminal, lines for anything else."""
     return Bar(out) if out.isatty() else Lines(out, monotonic)
+
+
+def _told(progress: Progress) -> str:
+    return f"{spoken(progress)} ({progress.message})" if progress.message else spoken(progress)
 
 
 def spoken(progress: Progress) -> str:

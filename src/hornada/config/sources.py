@@ -12,6 +12,8 @@ from hornada.core.errors import HornadaError
 
 PREFIX = "HORNADA_"
 FILE_VARIABLE = "HORNADA_CONFIG"
+NO_SETTINGS = {FILE_VARIABLE, "HORNADA_CRASH_AT"}
+"""Variables with a meaning of their own: the file to read, and where the crash suite ends the process."""
 
 Raw = dict[str, Any]
 
@@ -64,7 +66,7 @@ def read_environment(environ: Mapping[str, str], problems: Problems) -> Raw:
     found: Raw = {}
     for name in sorted(environ):
         text = environ[name]
-        if not name.startswith(PREFIX) or name == FILE_VARIABLE or not text:
+        if not name.startswith(PREFIX) or name in NO_SETTINGS or not text:
             continue
         setting = known.get(name)
         if setting is None:
