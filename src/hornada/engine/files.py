@@ -16,6 +16,7 @@ from hornada.core.file import File, Purpose
 from hornada.core.ids import bare, new_id
 from hornada.core.limits import DialectRules, Limits
 from hornada.core.page import Page
+from hornada.engine import crashpoint
 from hornada.engine.drafts import Draft
 from hornada.store import account, batch, idempotency
 from hornada.store import file as rows
@@ -74,6 +75,7 @@ class Files:
         except BaseException:
             await draft.abort()
             raise
+        crashpoint.reach("upload_object_written")
         file = self._file(draft, principal, rules, name, lifetime_s)
         admitting = _Admitting(self._clock, file, principal, rules, retry=retry, idempotency_key=idempotency_key)
         try:
@@ -82,6 +84,7 @@ class Files:
         except Refusal:  # the row surely was not written; after any other error it may have been
             await self._blobs.delete(file.object)
             raise
+        crashpoint.reach("file_committed")
         if stored.id != file.id:
             await self._blobs.delete(file.object)
         return stored, stored.id != file.id
