@@ -59,7 +59,7 @@ def test_an_address_of_another_kind_is_an_error(url: str, message: str) -> None:
 
 def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Unavailable, match="cannot store blobs in .*: File exists"):
+    with pytest.raises(Unavailable, match=r"cannot store blobs in .*: File exists"):
         open_blobs(f"file://{tmp_path}/file/blobs")
 
 

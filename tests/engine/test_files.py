@@ -19,7 +19,6 @@ from hornada.engine.files import Files
 from hornada.store import account, batch, connect
 from hornada.store import file as rows
 from hornada.store.database import Database
-
 from tests.conftest import Hands
 
 INFERNODE = DialectRules(name="infernode", deduplicate=True)
@@ -76,7 +75,7 @@ async def upload(
 
 
 async def kept(blobs: Blobs) -> set[str]:
-    return {key async for key, _ in blobs.keys()}
+    return {key async for key, _ in blobs.keys()}  # noqa: SIM118 - no dictionary
 
 
 async def begin_batch(db: Database, file: File, clock: Hands) -> Batch:
