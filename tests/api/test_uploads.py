@@ -209,9 +209,16 @@ def test_thirty_two_parts_are_not_too_many(wire: Wire) -> None:
 
 @pytest.mark.parametrize(
     "content_type",
-    [b"application/json", b"", b"multipart/form-data", b"multipart/form-data; boundary=", b'multipart/form-data; boundary=""',
-     b"multipart/mixed; boundary=b0undary", b"multipart/form-data; boundary=" + b"x" * 257],
-)  # fmt: skip
+    [
+        b"application/json",
+        b"",
+        b"multipart/form-data",
+        b"multipart/form-data; boundary=",
+        b'multipart/form-data; boundary=""',
+        b"multipart/mixed; boundary=b0undary",
+        b"multipart/form-data; boundary=" + b"x" * 257,
+    ],
+)
 def test_a_body_that_is_no_form_is_refused(wire: Wire, content_type: bytes) -> None:
     answer = post(wire, PURPOSE, part("file", LINE), headers=(b"Content-Type: " + content_type,))
     assert answer.refusal == (400, "invalid_multipart", "file")

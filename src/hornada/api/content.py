@@ -14,7 +14,7 @@ from hornada.core.file import File
 Stream = Callable[[File, int, int], AsyncIterator[bytes]]
 Headers = list[tuple[bytes, bytes]]
 
-_RANGE = re.compile(rb"[ \t]*bytes[ \t]*=[ \t]*(?:([0-9]{1,19})-([0-9]{0,19})|-([0-9]{1,19}))[ \t]*", re.IGNORECASE)
+_RANGE = re.compile(rb"[ \t]*bytes[ \t]*=[ \t]*(?:([0-9]{1,99})-([0-9]{0,99})|-([0-9]{1,99}))[ \t]*", re.IGNORECASE)
 _TAG = re.compile(rb'(?:W/)?("[^"]*")')
 _UNSAFE = re.compile(r'[^ -~]|["\\%]')
 
