@@ -1,0 +1,34 @@
+"""The page of commands, as the command line itself describes them."""
+
+import typer
+from typer.testing import CliRunner
+
+from hornada.cli.app import app
+from hornada.cli.exit import ExitCode
+from tools.reference.markdown import head, table
+
+EXITS = {
+    ExitCode.DONE: "done",
+    ExitCode.SOME_FAILED: "some lines failed, or the batch was stopped (`run`)",
+    ExitCode.USAGE: "wrong usage, wrong configuration, or an input file with faults",
+    ExitCode.UNREACHABLE: "the model server could not be reached",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
+}
+
+
+def page() -> str:
+    """The help of every command, and the exit codes."""
+    parts = [head("Commands", "What `hornada` and each command's `--help` say.")]
+    names = [command.name or "" for command in app.registered_commands]
+    for name in ["", *names]:
+        title = f"hornada {name}".strip()
+        parts.append(f"## `{title}`\n\n```text\n{_help(app, name)}\n```\n")
+    exits = table(("Code", "Meaning"), [(str(int(code)), EXITS[code]) for code in ExitCode])
+    return "\n".join([*parts, f"## Exit codes\n\n{exits}\n"])
+
+
+def _help(program: typer.Typer, name: str) -> str:
+    arguments = [name, "--help"] if name else ["--help"]
+    runner = CliRunner(env={"TERMINAL_WIDTH": "110", "COLUMNS": "110", "NO_COLOR": "1"})
+    shown = runner.invoke(program, arguments, prog_name="hornada", terminal_width=110).stdout
+    return "\n".join(line.rstrip() for line in shown.strip().splitlines())

@@ -1,0 +1,34 @@
+"""The page of routes, from the table that drives the routing."""
+
+from types import SimpleNamespace
+from typing import cast
+
+from hornada.api.routes import table as routes
+from hornada.api.services import Services
+from hornada.config.tree import DEFAULT_DIALECTS
+from tools.reference.markdown import code, head, table
+
+INTRODUCTION = """
+Every path below stands under each dialect's base path; those of operations stand at the root and need no key. The
+document at `/openapi.json` tells requests and answers whole.
+""".strip()
+
+
+def page() -> str:
+    """Every route with the codes that it may refuse with."""
+    nothing = cast("Services", SimpleNamespace(**{**dict.fromkeys(Services.__annotations__), "batches_enabled": True}))
+    found = routes(nothing, dict, bytes)
+    bases = table(("Base path", "Dialect"), [(code(path), name) for path, name in DEFAULT_DIALECTS.items()])
+    parts = [head("Routes", INTRODUCTION), bases]
+    for title, public in (("Under every base path", False), ("Operations", True)):
+        rows = [
+            (
+                code(f"{route.method} {route.path}"),
+                route.summary,
+                ", ".join(code(c) for c in dict.fromkeys(route.codes)),
+            )
+            for route in found
+            if route.public is public
+        ]
+        parts += [f"\n## {title}\n", table(("Route", "What it does", "Codes of its own"), rows)]
+    return "\n".join(parts) + "\n"
