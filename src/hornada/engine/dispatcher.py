@@ -282,27 +282,34 @@ class Dispatcher:
         async with self._db.write() as tx:
             claimed = await chunks.claim(tx, model, self._owner, chunks.FOREVER, lines)
         crashpoint.reach("claim_committed")
-        for at, work in enumerate(claimed):
+        groups = adjoining(claimed)
+        for at, group in enumerate(groups):
             try:
-                await self._hold(work)
+                await self._hold(group)
             except HornadaError as error:
-                log.warning("the input of batch %s cannot be read: %s", work.chunk.batch, error)
-                await self._return(claimed[at:])
-                return at
+                log.warning("the input of batch %s cannot be read: %s", group[0].chunk.batch, error)
+                await self._return([work for rest in groups[at:] for work in rest])
+                break
         return len(claimed)
 
-    async def _hold(self, work: Work) -> None:
-        """Reads a claimed chunk's lines and gives them to the lanes."""
+    async def _hold(self, group: list[Work]) -> None:
+        """Reads the lines of chunks that lie side by side and gives them to the lanes."""
+        start = group[0].chunk.span.offset
+        end = group[-1].chunk.span.offset + group[-1].chunk.span.length
+        data = memoryview(await self._blobs.read(group[0].input_object, start, end - start))
+        lanes = self._lanes_of(group[0].chunk.model)
+        held = [self._held_chunk(work, data[work.chunk.span.offset - start :]) for work in group]
+        for chunk in held:
+            self._held[chunk.work.chunk.batch, chunk.work.chunk.idx] = chunk
+            lanes.add(chunk)
+        lanes.pump()
+
+    def _held_chunk(self, work: Work, data: memoryview) -> Held:
         span = work.chunk.span
-        data = await self._blobs.read(work.input_object, span.offset, span.length)
-        requests = parse_requests(data, at_start=span.offset == 0)
+        requests = parse_requests(bytes(data[: span.length]), at_start=span.offset == 0)
         if len(requests) != span.n:
             raise Broken(f"{work.input_object} holds {len(requests)} requests where {span.n} were counted")
-        held = Held(work, requests, self._spelling(work.dialect), self._backlog)
-        self._held[work.chunk.batch, work.chunk.idx] = held
-        lanes = self._lanes_of(work.chunk.model)
-        lanes.add(held)
-        lanes.pump()
+        return Held(work, requests, self._spelling(work.dialect), self._backlog)
 
     async def _return(self, claimed: list[Work]) -> None:
         """Gives back chunks whose lines could not be read, for a later try."""
@@ -336,3 +343,18 @@ class Dispatcher:
 
     def _idle(self) -> bool:
         return all(held.settled for held in self._held.values())
+
+
+def adjoining(claimed: list[Work]) -> list[list[Work]]:
+    """Claimed chunks in groups that one read of at most CHUNK_BYTES or one chunk can fetch."""
+    groups: list[list[Work]] = []
+    for work in claimed:
+        span = work.chunk.span
+        if groups:
+            first, last = groups[-1][0].chunk.span, groups[-1][-1].chunk.span
+            beside = last.offset + last.length == span.offset and groups[-1][-1].chunk.batch == work.chunk.batch
+            if beside and span.offset + span.length - first.offset <= CHUNK_BYTES:
+                groups[-1].append(work)
+                continue
+        groups.append([work])
+    return groups

@@ -131,9 +131,7 @@ class Lanes:
                 asyncio.get_running_loop().call_soon(self.pump)
 
     async def _send(self, held: Held, line: int, task: asyncio.Task[None]) -> None:
-        held.in_flight += 1
         held.tasks.add(task)
-        self.waiting -= 1
         result: Reply | tuple[Again, Reply] | None = None
         try:
             result = await self._attempt(held, line)
@@ -196,7 +194,7 @@ class Lanes:
         return tries.busy >= BUSY_TRIES and now - tries.busy_since >= BUSY_SPAN_S and others
 
     def _pop(self) -> tuple[Held, int] | None:
-        """The next line to send."""
+        """The next line to send; it counts as in flight from here."""
         if not self.health.may_start():
             self._wake_later()
             return None
@@ -204,6 +202,9 @@ class Lanes:
         if item is None:
             self.health.probe_lost()
             self._wake_later()
+        else:
+            item[0].in_flight += 1
+            self.waiting -= 1
         if self.waiting < self.low:
             self._on_low()
         return item
