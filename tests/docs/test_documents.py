@@ -15,13 +15,12 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 def blocks(language: str) -> list[tuple[str, str]]:
     """Every fenced block in a language, with where it stands."""
-    found = []
-    for path in DOCUMENTS:
-        for block in re.findall(
-            rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-        ):
-            found.append((str(path.relative_to(ROOT)), block))
-    return found
+    fence = re.compile(rf"^```{language}\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    return [
+        (str(path.relative_to(ROOT)), block)
+        for path in DOCUMENTS
+        for block in fence.findall(path.read_text(encoding="utf-8"))
+    ]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
