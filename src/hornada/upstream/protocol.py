@@ -60,7 +60,7 @@ class AnswerStream(Protocol):
         ...
 
 
-class StreamBroken(Exception):  # noqa: N818 - it says what happened
+class StreamBroken(Exception):
     """A stream ended before its body was whole."""
 
     def __init__(self, failure: Failure) -> None:
