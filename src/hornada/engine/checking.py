@@ -37,7 +37,7 @@ async def _check_apart(blobs: Blobs, key: str, size: int, rules: CheckRules) -> 
             if path is None:
                 async for block in blobs.stream(key, 0, size):
                     await _send(worker, block)
-        answer, _ = await worker.communicate()
+        answer = await _answer(worker)
     finally:
         await _end(worker)
     try:
@@ -62,9 +62,16 @@ async def _send(worker: Process, data: bytes) -> None:
         await worker.stdin.drain()
 
 
+async def _answer(worker: Process) -> bytes:
+    if worker.stdin is not None:
+        worker.stdin.close()
+    answer, _ = await worker.communicate()
+    return answer
+
+
 async def _end(worker: Process) -> None:
     """Leaves no process behind, whatever happened."""
     if worker.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             worker.kill()
-        await worker.communicate()
+        await _answer(worker)
