@@ -20,7 +20,7 @@ JSON_LIMIT = 1024 * 1024
 JSON = b"application/json"
 
 
-class ClientGone(Exception):  # noqa: N818 - it says what happened
+class ClientGone(Exception):
     """The caller hung up; nobody is left to answer."""
 
 

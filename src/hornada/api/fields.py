@@ -9,7 +9,7 @@ from hornada.core.errors import Code, Refusal
 _WHOLE = re.compile(r"-?[0-9]+\Z", re.ASCII)
 
 
-def required(body: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON value
+def required(body: dict[str, Any], name: str) -> Any:
     """The value of a field that must be there."""
     if name not in body:
         raise missing(name)

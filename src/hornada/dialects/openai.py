@@ -1,5 +1,7 @@
 """OpenAI's dialect: its exact codes and statuses, and no deduplication but on retries."""
 
+from typing import ClassVar
+
 from hornada.core.errors import Code
 from hornada.core.limits import DialectRules
 from hornada.dialects.lines import Lines
@@ -16,10 +18,10 @@ class OpenAI(Spelling):
     lines = Lines(KINDS)
     cancel_cancelled_ok = True
     counts_requests = False
-    codes = {
+    codes: ClassVar = {
         Code.URL_MISMATCH: "invalid_url",
         Code.MODEL_MISMATCH: "mismatched_model",
         Code.STREAM_NOT_SUPPORTED: "streaming_unsupported",
     }
-    statuses = {Code.BATCH_NOT_CANCELLABLE: 409}
+    statuses: ClassVar = {Code.BATCH_NOT_CANCELLABLE: 409}
     kinds = KINDS

@@ -1,6 +1,7 @@
 """OpenAI's shapes, which every dialect shares except where it says otherwise."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from hornada.core.batch import Batch, Finding, RequestCounts, Status, Usage
 from hornada.core.catalog import Model
@@ -26,9 +27,9 @@ class Spelling:
     cancel_cancelled_ok = False
     file_prefix = "file-"
     counts_requests = True
-    codes: Mapping[Code, str] = {}
-    statuses: Mapping[Code, int] = {}
-    kinds: Mapping[int, str] = KINDS
+    codes: ClassVar[Mapping[Code, str]] = {}
+    statuses: ClassVar[Mapping[Code, int]] = {}
+    kinds: ClassVar[Mapping[int, str]] = KINDS
 
     def file_id(self, bare: str) -> str:
         """A stored file id with this dialect's prefix."""
