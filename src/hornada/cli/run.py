@@ -76,9 +76,9 @@ def run(
         concurrency=concurrency,
         api_key=api_key,
     )
-    from hornada import service
+    from hornada.service import run_file
 
-    raise typer.Exit(follow(service.run_file(request), request, reporter(sys.stderr, time.monotonic)))
+    raise typer.Exit(follow(run_file(request), request, reporter(sys.stderr, time.monotonic)))
 
 
 class Watch:

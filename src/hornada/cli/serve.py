@@ -18,6 +18,6 @@ def serve(
     found = settings(config, flags)
     for note in found.notes:
         typer.echo(note, err=True)
-    from hornada import service
+    from hornada.service import serve as start
 
-    raise typer.Exit(service.serve(found))
+    raise typer.Exit(start(found))
