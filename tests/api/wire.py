@@ -1,6 +1,5 @@
 """Uploads and downloads behind a real server on a real socket, and bytes as real clients send them."""
 
-import asyncio
 import json
 import socket
 import threading
@@ -136,7 +135,7 @@ def served(folder: Path, **options: float) -> Iterator[Wire]:
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     app.port = listener.getsockname()[1]
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
+    thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
         yield app

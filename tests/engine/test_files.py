@@ -1,6 +1,7 @@
 """What can be done to files, on both databases and a real folder."""
 
 import asyncio
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ from hornada.blobs.protocol import Blobs
 from hornada.core.account import Plan, Principal, Role
 from hornada.core.batch import Batch, Event, Status, after
 from hornada.core.clock import SECOND
-from hornada.core.errors import Broken, Code, Refusal
+from hornada.core.errors import Broken, Code, Refusal, Unavailable
 from hornada.core.file import File, Purpose
 from hornada.core.limits import DialectRules, Limits
 from hornada.engine.files import Files
@@ -401,6 +402,33 @@ async def test_collecting_walks_on_where_the_last_step_stopped(files: Files, blo
         await writer.commit()
     clock.set(4_000_000_000 * SECOND)
     assert [await files.collect(2) for _ in range(4)] == [2, 2, 1, 0]
+
+
+async def test_a_full_disk_is_unavailable_and_leaves_nothing(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Unavailable, match="the disk is full"):
+        await upload(files)
+    assert [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == []
+
+
+async def test_a_write_that_failed_in_the_background_is_not_forgotten(
+    db: Database, blobs: Blobs, clock: Hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    draft = await Files(db, blobs, clock, Limits()).begin()
+    monkeypatch.setattr(os, "write", full)
+    await draft.write(b"x" * 2**20)
+    with pytest.raises(Unavailable, match="the disk is full"):
+        await draft.write(b"x" * 2**20)
+    await draft.abort()
+    assert [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == []
 
 
 async def test_bytes_stay_when_it_is_unknown_whether_the_row_was_written(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from python_multipart.multipart import MultipartParser, MultipartState, parse_options_header
 
 from hornada.core.errors import Code, Refusal
 
@@ -64,6 +64,9 @@ class Form:
 
     def feed(self, data: bytes) -> None:
         """Parses the next bytes; raises Refusal INVALID_MULTIPART."""
+        if self._is_inside_file() and b"\r" not in data:  # a boundary begins with CR; seen 20 times faster so
+            self._part_data(data, 0, len(data))
+            return
         before = self.taken_bytes
         try:
             self._parser.write(data)
@@ -79,6 +82,10 @@ class Form:
         self.taken.clear()
         self.taken_bytes = 0
         return data
+
+    def _is_inside_file(self) -> bool:
+        """Whether the next bytes are the file's unless they begin a boundary, of which nothing has come yet."""
+        return self._field is None and self._parser.state == MultipartState.PART_DATA and self._parser.index == 0
 
     def _part_begins(self) -> None:
         self._parts += 1

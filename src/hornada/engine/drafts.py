@@ -2,9 +2,10 @@
 
 import asyncio
 import re
+from contextlib import suppress
 
 from hornada.blobs.protocol import BlobWriter
-from hornada.core.errors import Code, Refusal
+from hornada.core.errors import Code, HornadaError, Refusal
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r"
@@ -58,7 +59,10 @@ class LineCount:
 
 
 class Draft:
-    """A file that has no row yet; ``id`` will be the file's. ``limit`` in bytes."""
+    """A file that has no row yet; ``id`` will be the file's. ``limit`` in bytes.
+
+    One block is written while the next one arrives, so what goes wrong with it shows a step later.
+    """
 
     def __init__(self, file_id: str, key: str, writer: BlobWriter, limit: int) -> None:
         self.id = file_id
@@ -66,29 +70,38 @@ class Draft:
         self._writer = writer
         self._limit = limit
         self._lines = LineCount()
+        self._writing: asyncio.Task[None] | None = None
+        self.size = 0
 
     async def write(self, data: bytes) -> None:
         """Adds bytes; raises Refusal FILE_TOO_LARGE as soon as they are too many, Unavailable when there is no room."""
-        check_size(self.size + len(data), self._limit, whole=False)
-        await self._writer.write(data)
-        await asyncio.to_thread(self._lines.feed, data)
+        self.size += len(data)
+        check_size(self.size, self._limit, whole=False)
+        self._lines.feed(data)
+        await self._settle()
+        self._writing = asyncio.create_task(self._writer.write(data))
 
     async def commit(self) -> None:
-        """Makes the bytes durable."""
+        """Makes the bytes durable; raises Unavailable."""
+        await self._settle()
         await self._writer.commit()
 
     async def abort(self) -> None:
         """Forgets the bytes, unless they were committed; idempotent."""
-        await self._writer.abort()
+        try:
+            with suppress(HornadaError):
+                await self._settle()
+        finally:
+            await self._writer.abort()
 
-    @property
-    def size(self) -> int:
-        """Bytes so far."""
-        return self._writer.size
+    async def _settle(self) -> None:
+        if self._writing:
+            writing, self._writing = self._writing, None
+            await writing
 
     @property
     def sha256(self) -> str:
-        """Lower-case hex digest so far."""
+        """Lower-case hex digest, once committed."""
         return self._writer.sha256
 
     @property
