@@ -1,0 +1,216 @@
+"""Regular calls: checked, resolved, let in ahead of every line, passed to a model server and back untouched."""
+
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hornada.core.account import Principal
+from hornada.core.answer import read_answer
+from hornada.core.batch import Usage
+from hornada.core.body import Asked, check_request, with_model
+from hornada.core.catalog import Catalog, Model, Server
+from hornada.core.errors import Code, Refusal
+from hornada.core.limits import Limits
+from hornada.engine.caller import retry_after
+from hornada.engine.capacity import Gate, Gates
+from hornada.engine.declined import Declined, declined
+from hornada.engine.servers import Servers
+from hornada.engine.tail import Tail
+from hornada.engine.usage import UsageRecord
+from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
+
+_BUSY = frozenset({429, 503})
+_OURS = frozenset({401, 403})
+"""Statuses with which a model server refuses Hornada's own credentials: never the user's fault."""
+_REFUSAL_BYTES = 1024 * 1024
+
+
+class Called(Struct, frozen=True):
+    """A 2xx answer, its body as received."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Gateway:
+    """``record`` is told of every answered call, once, when it has ended."""
+
+    def __init__(
+        self,
+        catalog: Callable[[], Catalog],
+        servers: Servers,
+        gates: Gates,
+        *,
+        limits: Limits,
+        record: Callable[[UsageRecord], None],
+    ) -> None:
+        self._catalog = catalog
+        self._servers = servers
+        self._gates = gates
+        self._max_bytes = limits.response_bytes
+        self._record = record
+        silence = limits.upstream_timeout_s
+        self._timeouts = Timeouts(connect=min(10.0, silence), first_byte=silence, total=silence)
+        self._stream_timeouts = replace(self._timeouts, total=math.inf)
+
+    async def call(self, principal: Principal, endpoint: str, body: bytes) -> "Called | CalledStream | Declined":
+        """One regular call to ``endpoint`` (such as ``/v1/embeddings``).
+
+        Cancelling it closes the connection to the model server. A CalledStream must be closed. Raises Refusal: what
+        ``check_request`` raises, MODEL_NOT_FOUND, MODEL_OVERLOADED, UPSTREAM_ERROR, UPSTREAM_TIMEOUT (contract 4).
+        """
+        asked = check_request(endpoint, body)
+        model = self._model(principal, asked.model, endpoint)
+        seat = _Seat(self._gates.of(model), self._servers)
+        stream = None
+        try:
+            answer = await self._reach(seat, model, endpoint, asked, body)
+            if isinstance(answer, Answer):
+                return self._whole(principal, model, endpoint, answer)
+            if not 200 <= answer.status < 300:
+                return _refused(model, Answer(answer.status, answer.headers, await _start_of(answer)))
+            stream = CalledStream(answer, seat, partial(self._note, principal, model, endpoint))
+            return stream
+        finally:
+            if stream is None:
+                seat.leave()
+
+    def _model(self, principal: Principal, name: str, endpoint: str) -> Model:
+        catalog = self._catalog()
+        model = catalog.resolve(name)
+        may = principal.models
+        if model is None or not (may is None or any(catalog.aliases.get(each, each) == model.name for each in may)):
+            raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not exist for this key.", "model")
+        if not model.offers(endpoint):
+            raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not offer {endpoint}.", "model")
+        return model
+
+    async def _reach(
+        self, seat: "_Seat", model: Model, endpoint: str, asked: Asked, body: bytes
+    ) -> Answer | AnswerStream:
+        """Asks one server after another until one can be reached."""
+        path, left = endpoint.removeprefix("/v1"), model
+        while True:
+            server = seat.at(left)
+            name = server.model or model.name
+            sent = body if name == asked.model else with_model(body, name)
+            upstream = self._servers.upstream(server)
+            answer: Answer | AnswerStream | Failure
+            if asked.stream:
+                answer = await upstream.stream(path, sent, self._stream_timeouts)
+            else:
+                answer = await upstream.send(path, sent, self._timeouts, max_bytes=self._max_bytes)
+            if not isinstance(answer, Failure):
+                return answer
+            others = tuple(other for other in left.servers if other != server)
+            if answer.fault is not Fault.UNREACHABLE or not others:
+                raise refusal(answer)
+            left = replace(left, servers=others)
+
+    def _whole(self, principal: Principal, model: Model, endpoint: str, answer: Answer) -> Called | Declined:
+        if not 200 <= answer.status < 300:
+            return _refused(model, answer)
+        read = read_answer(answer.body)
+        if read is None:
+            raise Refusal(Code.UPSTREAM_ERROR, "The model server's answer is not a result.")
+        self._note(principal, model, endpoint, read.usage)
+        return Called(answer.status, answer.headers, answer.body)
+
+    def _note(self, principal: Principal, model: Model, endpoint: str, usage: Usage | None) -> None:
+        self._record(UsageRecord(principal, model, endpoint, usage))
+
+
+class _Seat:
+    """A regular call's place: in its model's gate, and among the calls of one server at a time."""
+
+    def __init__(self, gate: Gate, servers: Servers) -> None:
+        self._gate = gate
+        self._servers = servers
+        self._leave_server: Callable[[], None] = lambda: None
+        gate.enter()
+
+    def at(self, model: Model) -> Server:
+        """Goes to a server of the model, away from the one before."""
+        self._leave_server()
+        server = self._servers.pick(model)
+        self._leave_server = partial(self._servers.done, server)
+        return server
+
+    def leave(self) -> None:
+        """The call has ended."""
+        self._leave_server()
+        self._gate.leave()
+
+
+class CalledStream:
+    """A 2xx answer whose body arrives in pieces, as received. Always close it."""
+
+    def __init__(self, stream: AnswerStream, seat: _Seat, record: Callable[[Usage | None], None]) -> None:
+        self.status = stream.status
+        self.headers = stream.headers
+        self.events = stream.headers.get("content-type", "").startswith("text/event-stream")
+        self._stream = stream
+        self._pieces = aiter(stream)
+        self._tail = Tail()
+        self._seat = seat
+        self._record = record
+        self._closed = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next piece; raises Refusal UPSTREAM_ERROR or UPSTREAM_TIMEOUT when the answer breaks off."""
+        try:
+            piece = await anext(self._pieces)
+        except StreamBroken as broken:
+            raise refusal(broken.failure) from broken
+        if self.events:
+            self._tail.feed(piece)
+        return piece
+
+    async def aclose(self) -> None:
+        """Ends the call, wherever it is; what its events said of usage is recorded."""
+        if self._closed:
+            return
+        self._closed = True
+        self._seat.leave()
+        self._record(self._tail.usage())
+        await self._stream.aclose()
+
+
+def refusal(failure: Failure) -> Refusal:
+    """What a call that got no answer is refused with."""
+    code = Code.UPSTREAM_TIMEOUT if failure.fault is Fault.TIMEOUT else Code.UPSTREAM_ERROR
+    return Refusal(code, failure.message)
+
+
+def _refused(model: Model, answer: Answer) -> Declined:
+    """A non-2xx answer: the model server's own refusal, unless it speaks of itself or of Hornada's rights there."""
+    if answer.status in _BUSY:
+        wait = retry_after(answer.headers)
+        message = f"The model '{model.name}' is busy; its server answered with status {answer.status}."
+        raise Refusal(Code.MODEL_OVERLOADED, message, retry_after=None if wait is None else math.ceil(wait))
+    if answer.status in _OURS or answer.status < 400:
+        raise Refusal(Code.UPSTREAM_ERROR, f"The model server answered with status {answer.status}.")
+    return declined(answer.status, answer.body)
+
+
+async def _start_of(stream: AnswerStream) -> bytes:
+    """The body of a refusal that was to be a stream, as far as it can be had."""
+    pieces, size = [], 0
+    try:
+        async for piece in stream:
+            pieces.append(piece)
+            size += len(piece)
+            if size > _REFUSAL_BYTES:
+                break
+    except StreamBroken:
+        pass
+    finally:
+        await stream.aclose()
+    return b"".join(pieces)
