@@ -12,7 +12,7 @@ from hornada.core.errors import Refusal
 from tests.api.wire import form, part
 
 LINE = b'{"custom_id": "a"}\n'
-PIECES = []
+PIECES = [
     b"\r",
     b"\n",
     b"\r\n",
@@ -21,7 +21,7 @@ PIECES = []
     b"b0undary",
     b"--",
     b"{}",
-    b'{"custom_id": "a"}\n',
+    LINE,
     b"x" * 300,
 ]
 
