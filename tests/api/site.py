@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
-from hornada.engine.gateway import Gateway
 
 from hornada.api.app import App, build
 from hornada.api.services import Balance, LastEvent, Readiness, Services
@@ -17,9 +16,13 @@ from hornada.core.clock import SECOND
 from hornada.core.limits import Limits
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
+from hornada.engine.capacity import Gates
 from hornada.engine.files import Files
+from hornada.engine.gateway import Gateway
+from hornada.engine.servers import Servers
 from hornada.store import connect
 from hornada.store.database import Database
+from hornada.upstream import connect as connect_upstream
 from tests.conftest import Hands
 
 KEY = "sk-test"
@@ -82,11 +85,13 @@ async def open_site(
         async def readiness() -> Readiness:
             return Readiness(not ready, ready)
 
+        servers, gates = Servers(connect_upstream), Gates()
+        gateway = Gateway(lambda: CATALOG, servers, gates, limits=limits, record=lambda call: None)
         services = Services(
             files=Files(db, open_blobs(f"file://{folder}/blobs"), clock, limits),
             batches=Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None),
             admission=admission,
-            gateway=Gateway(),
+            gateway=gateway,
             catalog=lambda: CATALOG,
             balance=balance,
             ready=readiness,
