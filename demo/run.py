@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from demo.client import Client
@@ -133,8 +134,10 @@ def show(asked: dict[str, dict[str, Any]], answers: dict[str, str]) -> None:
         kind = name.partition("-")[0]
         kinds[kind] = kinds.get(kind, 0) + 1
         if kinds[kind] <= SHOWN_OF_EACH_KIND:
-            question = line["body"]["messages"][-1]["content"].replace("\n", " ")
-            print(f"\n  {name}: {question}\n    -> {answers.get(name, '(no answer)')}")
+            question = " ".join(line["body"]["messages"][-1]["content"].split())
+            print(
+                f"\n  {name}: {shorten(question, 110, placeholder=' ...')}\n    -> {answers.get(name, '(no answer)')}"
+            )
 
 
 if __name__ == "__main__":

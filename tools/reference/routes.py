@@ -6,6 +6,7 @@ from typing import cast
 from hornada.api.routes import table as routes
 from hornada.api.services import Services
 from hornada.config.tree import DEFAULT_DIALECTS
+from hornada.core.limits import Limits
 from tools.reference.markdown import code, head, table
 
 INTRODUCTION = """
@@ -16,7 +17,10 @@ document at `/openapi.json` tells requests and answers whole.
 
 def page() -> str:
     """Every route with the codes that it may refuse with."""
-    nothing = cast("Services", SimpleNamespace(**{**dict.fromkeys(Services.__annotations__), "batches_enabled": True}))
+    nothing = cast(
+        "Services",
+        SimpleNamespace(**{**dict.fromkeys(Services.__annotations__), "limits": Limits(), "batches_enabled": True}),
+    )
     found = routes(nothing, dict, bytes)
     bases = table(("Base path", "Dialect"), [(code(path), name) for path, name in DEFAULT_DIALECTS.items()])
     parts = [head("Routes", INTRODUCTION), bases]

@@ -1,0 +1,103 @@
+"""``hornada run`` as a user starts it: a process, a file, a model server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.cli.model_server import MODEL, ModelServer
+
+
+def lines(*contents: str) -> bytes:
+    return b"".join(
+        json.dumps(
+            {"custom_id": f"{i}-{content}", "body": {"model": MODEL, "messages": [{"content": content}]}}
+        ).encode()
+        + b"\n"
+        for i, content in enumerate(contents)
+    )
+
+
+def start(folder: Path, upstream: str, *more: str) -> subprocess.Popen[str]:
+    program = "from hornada.cli import main; main()"
+    command = [sys.executable, "-c", program, "run", "in.jsonl", "-o", "out.jsonl", "--upstream", upstream, *more]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("HORNADA_")}
+    return subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True)
+
+
+def run(folder: Path, upstream: str, *more: str) -> tuple[int, str]:
+    process = start(folder, upstream, *more)
+    said = process.communicate(timeout=60)[1]
+    return process.returncode, said
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out.jsonl").read_bytes().splitlines()]
+
+
+def test_every_line_is_answered_in_input_order(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines(*"abcdefghijklmno"))
+    with ModelServer() as server:
+        code, said = run(tmp_path, server.base)
+    assert (code, said.splitlines()[-1]) == (0, "completed: 15 of 15 lines. Results: out.jsonl")
+    found = results(tmp_path)
+    assert [line["custom_id"] for line in found] == [f"{i}-{c}" for i, c in enumerate("abcdefghijklmno")]
+    assert found[2]["response"]["body"]["choices"][0]["message"]["content"] == "C"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+
+def test_a_line_that_the_model_server_refuses_makes_it_exit_1(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines("a", "refuse", "b"))
+    with ModelServer() as server:
+        code, said = run(tmp_path, server.base)
+    assert code == 1
+    assert "3 of 3 lines, 1 failed" in said
+    assert [line["response"]["status_code"] for line in results(tmp_path)] == [200, 400, 200]
+
+
+def test_a_file_with_faults_exits_2_and_names_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines("a") + b"{}\n" + lines("a"))
+    with ModelServer() as server:
+        code, said = run(tmp_path, server.base)
+        assert server.asked == []
+    assert code == 2
+    assert "line 2: missing_required_parameter" in said
+    assert "line 3: duplicate_custom_id" in said
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_server_that_is_not_there_exits_3(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines("a"))
+    with ModelServer() as server:
+        gone = server.base
+    code, said = run(tmp_path, gone)
+    assert code == 3
+    assert gone in said
+
+
+def test_after_ctrl_c_the_same_command_goes_on_and_runs_nothing_twice(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines(*"abcdefghij"))
+    with ModelServer(free=4) as server:
+        server.gate.clear()
+        process = start(tmp_path, server.base, "--concurrency", "1")
+        assert process.stderr is not None
+        said = ""
+        while "4 of 10 lines" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        said = process.stderr.read()
+        process.stderr.close()
+        assert "4 of 10 lines are done and kept." in said
+        assert "To go on: hornada run in.jsonl -o out.jsonl" in said
+        server.gate.set()
+        code, said = run(tmp_path, server.base, "--concurrency", "1")
+    assert code == 0, said
+    assert len(results(tmp_path)) == 10
+    assert sorted(set(server.asked[:4])) == list("abcd")
+    assert not set(server.asked[5:]) & set("abcd"), "what was kept is not asked again"
