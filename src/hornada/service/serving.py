@@ -103,7 +103,7 @@ async def _engine(config: Config) -> AsyncIterator[Engine]:
             models=config.models,
             aliases=config.aliases,
             plans=config.plans,
-            upstream=tuple(Server(url=url) for url in config.upstream),
+            upstream=tuple(Server(url=url, api_key=config.upstream_api_key) for url in config.upstream),
         )
     )
     engine.start()
