@@ -1,5 +1,6 @@
 """The application as a whole: who gets in, what every answer carries, how things go wrong."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, MutableMapping
 from pathlib import Path
@@ -195,6 +196,28 @@ async def test_a_caller_who_hangs_up_gets_no_answer_and_leaves_no_trace(
     await site.app(scope, gone, send)
     assert sent == []
     assert caplog.records == []
+
+
+async def test_an_answer_that_breaks_off_is_told_to_the_log_alone(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    file = (await site.upload()).json()["id"]
+    sent: list[str] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message["type"])
+        if message["type"] == "http.response.body":
+            raise RuntimeError("the cable was cut")
+
+    path = f"/v1/files/{file}/content"
+    headers = [(b"authorization", b"Bearer " + KEY.encode())]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
+    await site.app(scope, receive, send)
+    assert sent == ["http.response.start", "http.response.body"]
+    [record] = caplog.records
+    assert "broke off" in record.getMessage()
 
 
 async def test_the_server_may_start_and_stop_it(site: Site) -> None:
