@@ -39,7 +39,7 @@ def saying(*pieces: bytes, stay: bool = False):
     return handler
 
 
-# --- answers -------------------------------------------------------------------------------------------------------
+# --- answers -----
 
 
 async def test_a_request_carries_the_key_and_the_body_and_nothing_unasked(connect: Connect, patient: Timeouts):
@@ -167,7 +167,7 @@ async def test_an_answer_of_many_mebibytes_is_read_whole(connect: Connect, patie
         assert body(await ask(connect(server.port), patient)) == sent
 
 
-# --- connections ---------------------------------------------------------------------------------------------------
+# --- connections -----
 
 
 async def test_one_connection_serves_one_call_after_another(connect: Connect, patient: Timeouts):
@@ -281,7 +281,7 @@ async def test_closing_the_client_closes_its_connections(connect: Connect, patie
         assert server.visits[0].reader.at_eof()
 
 
-# --- no answer -------------------------------------------------------------------------------------------------------
+# --- no answer -----
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ async def test_a_cancelled_call_is_over_while_it_still_connects(connect: Connect
             await call
 
 
-# --- TLS -------------------------------------------------------------------------------------------------------------
+# --- TLS -----
 
 
 @pytest.fixture(scope="module")
@@ -477,7 +477,7 @@ async def test_a_server_that_speaks_no_tls_is_unreachable(connect: Connect, pati
         assert fault(await ask(client, patient)) is Fault.UNREACHABLE
 
 
-# --- nothing can be smuggled -------------------------------------------------------------------------------------------
+# --- nothing can be smuggled -----
 
 
 @pytest.mark.parametrize(
