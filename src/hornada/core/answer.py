@@ -60,7 +60,11 @@ _decode_loosely = msgspec.json.Decoder(_LooseAnswer).decode
 _decode_object = msgspec.json.Decoder(_Object).decode
 
 _SPACES = bytes.maketrans(b"\n\r", b"  ")
-_SEPARATORS = {"\u2028": rb"\u2028", "\u2029": rb"\u2029", "\x85": rb"\u0085"}
+_SEPARATORS = (
+    ("\u2028".encode(), rb"\u2028"),
+    ("\u2029".encode(), rb"\u2029"),
+    ("\x85".encode(), rb"\u0085"),
+)
 
 
 def read_answer(body: bytes) -> Answered | None:
@@ -96,8 +100,8 @@ def _one_line(body: bytes) -> bytes:
     if b"\n" in body or b"\r" in body:
         body = body.translate(_SPACES)
     if not body.isascii():
-        for separator, escape in _SEPARATORS.items():
-            body = body.replace(separator.encode(), escape)
+        for separator, escape in _SEPARATORS:
+            body = body.replace(separator, escape)
     return body
 
 

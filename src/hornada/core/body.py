@@ -2,13 +2,15 @@
 
 import re
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from hornada.core import strict
 from hornada.core.errors import Code, Refusal
+
+CHAT = "/v1/chat/completions"
 
 
 class Asked(Struct, frozen=True):
@@ -19,27 +21,25 @@ class Asked(Struct, frozen=True):
 
 
 class _Need(NamedTuple):
-    """A parameter that an endpoint cannot do without. ``filled``: an empty array is refused too."""
+    """A parameter that an endpoint cannot do without. ``openers``: how its JSON may start; ``filled``: not empty."""
 
     param: str
-    kinds: tuple[type, ...]
+    openers: bytes
     words: str
     filled: bool
 
 
 _NEEDS: dict[str, tuple[_Need, ...]] = {
-    "/v1/chat/completions": (_Need("messages", (list,), "an array of objects", filled=True),),
-    "/v1/completions": (_Need("prompt", (str, list), "a string or an array", filled=False),),
-    "/v1/embeddings": (_Need("input", (str, list), "a string or an array", filled=True),),
-    "/v1/responses": (_Need("input", (str, list), "a string or an array", filled=False),),
-    "/v1/moderations": (_Need("input", (str, list), "a string or an array", filled=True),),
+    CHAT: (_Need("messages", b"[", "an array of objects", filled=True),),
+    "/v1/completions": (_Need("prompt", b'"[', "a string or an array", filled=False),),
+    "/v1/embeddings": (_Need("input", b'"[', "a string or an array", filled=True),),
+    "/v1/responses": (_Need("input", b'"[', "a string or an array", filled=False),),
+    "/v1/moderations": (_Need("input", b'"[', "a string or an array", filled=True),),
     "/v1/rerank": (
-        _Need("query", (str, tuple), "a string or an object", filled=False),
-        _Need("documents", (list, tuple), "an array", filled=True),
+        _Need("query", b'"{', "a string or an object", filled=False),
+        _Need("documents", b"[{", "an array", filled=True),
     ),
 }
-
-_OPENERS: dict[int, type] = {ord('"'): str, ord("["): list, ord("{"): tuple}
 
 
 class _Object(Struct, gc=False):
@@ -77,15 +77,14 @@ def check_request(endpoint: str, body: bytes) -> Asked:
 
 def _glance(endpoint: str, body: bytes) -> Asked | None:
     """What is asked, if the body is surely right; None: look closer."""
-    if not strict.is_utf8(body) or strict.too_deep(body) or _may_repeat_model(body):
+    if not strict.is_utf8(body) or _may_repeat_model(body):
         return None
-    chat = endpoint == "/v1/chat/completions"
     try:
-        call = _decode_chat(body) if chat else _decode_call(body)
+        call = _decode_chat(body) if endpoint == CHAT else _decode_call(body)
     except (msgspec.DecodeError, RecursionError):
         return None
-    filled = bool(call.messages) if isinstance(call, _Chat) else all(_fits(call, need) for need in _needs(endpoint))
-    return Asked(call.model, call.stream is True) if call.model and filled else None
+    filled = bool(call.messages) if isinstance(call, _Chat) else all(_has(call, need) for need in _needs(endpoint))
+    return Asked(call.model, call.stream is True) if call.model and filled and not strict.too_deep(body) else None
 
 
 def _needs(endpoint: str) -> tuple[_Need, ...]:
@@ -97,66 +96,92 @@ def _may_repeat_model(body: bytes) -> bool:
     return body.count(b'"model"') > 1 or rb"\u006" in body
 
 
-def _fits(call: _Call, need: _Need) -> bool:
+def _has(call: _Call, need: _Need) -> bool:
     raw: Raw | UnsetType = getattr(call, need.param)
     if raw is UNSET:
         return False
-    text = bytes(raw)
-    may_be_empty = need.filled and text[1:64].strip() in (b"", b"]", b"}")
-    return _OPENERS.get(text[0]) in need.kinds and not may_be_empty
+    value = bytes(raw)
+    return value[0] in need.openers and not (need.filled and _is_empty(value))
+
+
+def _is_empty(value: bytes) -> bool:
+    return value[0] in b"[{" and not value[1:-1].strip()
 
 
 def _examine(endpoint: str, body: bytes) -> Asked:
     """The same as ``_glance``, slowly and exactly: raises the Refusal that names what is wrong."""
     fields = _fields(body)
-    model, stream = _required(fields, "model", (str,), "a string"), fields.get("stream")
+    model = msgspec.json.decode(_required(fields, "model", b'"', "a string"), type=str)
     if not model:
-        raise Refusal(
-            Code.INVALID_VALUE, "Invalid 'model': expected the name of a model, but got an empty string.", "model"
-        )
+        raise Refusal(Code.INVALID_VALUE, "Invalid 'model': expected the name of a model, but got ''.", "model")
     for need in _needs(endpoint):
-        value = _required(fields, need.param, need.kinds, need.words)
-        if need.filled and isinstance(value, (list, tuple)) and not value:
-            message = f"Invalid '{need.param}': expected at least 1 element, but got {strict.kind(value)} with 0."
+        value = _required(fields, need.param, need.openers, need.words)
+        if need.filled and _is_empty(value):
+            message = f"Invalid '{need.param}': expected at least 1 element, but got 0."
             raise Refusal(Code.INVALID_VALUE, message, need.param)
         if need.param == "messages":
             _check_elements(value)
-    if not isinstance(stream, bool | None):
+    stream = bytes(fields.get("stream", b"null"))
+    if stream not in (b"true", b"false", b"null"):
         raise _wrong_type("stream", "a boolean", stream)
-    return Asked(model, stream is True)
+    return Asked(model, stream == b"true")
 
 
-def _fields(body: bytes) -> dict[str, Any]:
+def _fields(body: bytes) -> dict[str, Raw]:
     reason = strict.fault(body)
     if reason is not None:
         raise Refusal(Code.INVALID_JSON, f"The body of the request is not valid JSON: {reason}.")
-    pairs = strict.members(body)
-    if not isinstance(pairs, tuple):
-        raise Refusal(
-            Code.INVALID_JSON, f"The body of the request must be a JSON object, but it is {strict.kind(pairs)}."
-        )
-    if sum(key == "model" for key, _ in pairs) > 1:
+    try:
+        fields = _decode_members(body)
+    except msgspec.ValidationError:
+        given = strict.kind_of(body.lstrip(b" \t\r\n"))
+        message = f"The body of the request must be a JSON object, but it is {given}."
+        raise Refusal(Code.INVALID_JSON, message) from None
+    if _repeats_model(body, fields):
         raise Refusal(Code.INVALID_JSON, "The body of the request has the key 'model' more than once.", "model")
-    return dict(pairs)
+    return fields
 
 
-def _required(fields: dict[str, Any], param: str, kinds: tuple[type, ...], words: str) -> Any:
+class _Seen:
+    """Stands for a value that the decoder has passed."""
+
+
+class _Counted(Struct, gc=False):
+    model: _Seen | UnsetType = UNSET
+
+
+def _repeats_model(body: bytes, fields: dict[str, Raw]) -> bool:
+    """Msgspec keeps the last of repeated keys in silence, but calls its hook for each of them."""
+    seen: list[object] = []
+
+    def hook(_: type, value: object) -> _Seen:
+        seen.append(value)
+        return _Seen()
+
+    try:
+        msgspec.json.Decoder(_Counted, dec_hook=hook).decode(body)
+    except msgspec.ValidationError:  # a value that is no Python value, such as 1e400: not the last if that is a string
+        return bytes(fields["model"])[:1] == b'"'
+    return len(seen) > 1
+
+
+def _required(fields: dict[str, Raw], param: str, openers: bytes, words: str) -> bytes:
     if param not in fields:
         raise Refusal(Code.MISSING_REQUIRED_PARAMETER, f"Missing required parameter: '{param}'.", param)
-    value = fields[param]
-    if not isinstance(value, kinds):
+    value = bytes(fields[param])
+    if value[0] not in openers:
         raise _wrong_type(param, words, value)
     return value
 
 
-def _check_elements(messages: list[object]) -> None:
-    for at, message in enumerate(messages):
-        if not isinstance(message, tuple):
-            raise _wrong_type(f"messages[{at}]", "an object", message)
+def _check_elements(messages: bytes) -> None:
+    for at, message in enumerate(msgspec.json.decode(messages, type=list[Raw])):
+        if memoryview(message)[0] != ord("{"):
+            raise _wrong_type(f"messages[{at}]", "an object", bytes(message))
 
 
-def _wrong_type(param: str, words: str, value: object) -> Refusal:
-    message = f"Invalid type for '{param}': expected {words}, but got {strict.kind(value)} instead."
+def _wrong_type(param: str, words: str, value: bytes) -> Refusal:
+    message = f"Invalid type for '{param}': expected {words}, but got {strict.kind_of(value)} instead."
     return Refusal(Code.INVALID_TYPE, message, param)
 
 

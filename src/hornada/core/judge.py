@@ -87,7 +87,7 @@ class Judge:
 
     def accepts(self, line: bytes, number: int) -> bool:
         """Whether the line is surely clean; if not, ask ``faults``. ``number`` is the physical line, from 1."""
-        if not (line.isascii() or strict.is_utf8(line)) or strict.too_deep(line):
+        if not (line.isascii() or strict.is_utf8(line)):
             return False
         self._strings.clear()
         try:
@@ -107,6 +107,7 @@ class Judge:
             or body.model not in self._good_names
             or body.stream
             or not 0 < len(custom_id) <= CUSTOM_ID_LENGTH
+            or strict.too_deep(line)
         ):
             return False
         key = custom_id if len(custom_id) <= _SHORT_ID else _digest(custom_id)
@@ -168,7 +169,7 @@ class Judge:
             message = (
                 f"Invalid 'custom_id': expected 1 to {CUSTOM_ID_LENGTH} characters, but got {len(value)} characters."
             )
-        elif not _encodable(value):
+        elif _surrogates(value):
             message = f"Invalid 'custom_id': {strict.LONE_SURROGATE}."
         else:
             first = self._ids.setdefault(value if len(value) <= _SHORT_ID else _digest(value), number)
@@ -291,19 +292,18 @@ def _digest(custom_id: str) -> bytes:
     return blake2b(custom_id.encode(), digest_size=16).digest()
 
 
-def _encodable(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+def _surrogates(text: str) -> int:
+    return sum("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _only_in_custom_id(line: bytes) -> bool:
     """Whether lone surrogates are the line's only fault, and its ``custom_id`` holds them all."""
-    if strict.fault(strict.without_lone_surrogates(line)) is not None:
+    lone = strict.lone_surrogates(line, CUSTOM_ID_LENGTH)
+    if lone == CUSTOM_ID_LENGTH or strict.fault(strict.without_lone_surrogates(line)) is not None:
         return False
     envelope = strict.members(line)
     value = dict(envelope).get("custom_id") if isinstance(envelope, tuple) else None
-    if not isinstance(value, str):
-        return False
-    return sum("\ud800" <= character <= "\udfff" for character in value) == strict.lone_surrogates(line)
+    return isinstance(value, str) and _surrogates(value) == lone
 
 
 _elements = msgspec.json.Decoder(list[Raw]).decode
@@ -317,7 +317,7 @@ def _raw_inputs(raw: Raw | UnsetType) -> int:
     if text[:1] != b"[" or (b'"' not in text and text.find(b"[", 1) < 0):
         return 1
     elements = _elements(text)
-    return len(elements) if any(memoryview(element)[0] in b'"[' for element in elements) else 1
+    return len(elements) if memoryview(elements[0])[0] in b'"[' else _inputs(strict.members(text))
 
 
 def _inputs(value: object) -> int:

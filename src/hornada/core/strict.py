@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ _pairs = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str.encode, parse_f
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_RUN = 4096
 _NO_BRACKET = bytes(set(range(256)) - set(b"[{]}"))
 
 _SURROGATE = re.compile(
@@ -40,13 +41,18 @@ def too_deep(text: bytes) -> bool:
     """Whether arrays and objects are nested more than MAX_DEPTH levels deep; exact for valid JSON."""
     # Cutting brackets out and comparing lengths runs at memchr's speed; bytes.count takes six times as long.
     brackets = 2 * len(text) - len(text.replace(b"[", b"")) - len(text.replace(b"{", b""))
-    return brackets > MAX_DEPTH and depth(text) > MAX_DEPTH
+    return brackets > MAX_DEPTH and _nests_too_deep(text)
 
 
-def depth(text: bytes) -> int:
-    """How deep arrays and objects are nested; brackets inside strings do not count."""
+def _nests_too_deep(text: bytes) -> bool:
     steps = _STRING.sub(b"", text).translate(_STEPS, _NO_BRACKET)
-    return max(accumulate(memoryview(steps).cast("b")), default=0)
+    level = 0
+    for at in range(0, len(steps), _RUN):
+        levels = [*accumulate(memoryview(steps[at : at + _RUN]).cast("b"), initial=level)]
+        if max(levels) > MAX_DEPTH:
+            return True
+        level = levels[-1]
+    return False
 
 
 def fault(text: bytes) -> str | None:
@@ -55,15 +61,16 @@ def fault(text: bytes) -> str | None:
         text.decode()
     except UnicodeDecodeError as error:
         return f"byte 0x{text[error.start]:02x} at position {error.start} is not UTF-8"
-    if too_deep(text):
-        return f"it is nested {depth(text)} levels deep, and at most {MAX_DEPTH} are allowed"
     try:
         _raw(text)
+    except RecursionError:  # far beyond MAX_DEPTH
+        return _TOO_DEEP
     except msgspec.DecodeError as error:
-        if has_lone_surrogate(text):
-            return LONE_SURROGATE
-        return _reason(str(error))
-    return None
+        return LONE_SURROGATE if lone_surrogates(text, 1) else _reason(str(error))
+    return _TOO_DEEP if too_deep(text) else None
+
+
+_TOO_DEEP = f"it is nested more than {MAX_DEPTH} levels deep"
 
 
 def _reason(message: str) -> str:
@@ -97,6 +104,21 @@ _KINDS: dict[type, str] = {
 }
 
 
+def kind_of(text: bytes) -> str:
+    """The same for a value of valid JSON text without white space around it."""
+    return _OPENERS.get(text[0], "a number")
+
+
+_OPENERS = {
+    ord("n"): "null",
+    ord("t"): "a boolean",
+    ord("f"): "a boolean",
+    ord('"'): "a string",
+    ord("["): "an array",
+    ord("{"): "an object",
+}
+
+
 def shown(value: str) -> str:
     """A value for a message: quoted, and cut at 80 characters."""
     return f"'{value}'" if len(value) <= _SHOWN else f"'{value[: _SHOWN - 1]}…'"
@@ -115,16 +137,12 @@ def repeated(pairs: tuple[tuple[str, object], ...]) -> str | None:
     return None
 
 
-def has_lone_surrogate(text: bytes) -> bool:
-    r"""Whether an escape such as ``\ud83d`` stands in the text without its other half."""
-    return lone_surrogates(text) > 0
-
-
-def lone_surrogates(text: bytes) -> int:
-    """How many escaped surrogates stand without their other half."""
+def lone_surrogates(text: bytes, most: int) -> int:
+    r"""How many escaped surrogates such as ``\ud83d`` stand without their other half; counts up to ``most``."""
     if not _may_have_surrogates(text):
         return 0
-    return sum(match["pair"] is None for match in _SURROGATE.finditer(text))
+    lone = (match for match in _SURROGATE.finditer(text) if match["pair"] is None)
+    return sum(1 for _ in islice(lone, most))
 
 
 def without_lone_surrogates(text: bytes) -> bytes:
