@@ -81,8 +81,8 @@ async def _counted(tx: Tx, rows: Sequence[Row]) -> tuple[Batch, ...]:
     if live:
         names, params = _names("b", live)
         found = await tx.rows(
-            "SELECT batch, CAST(SUM(n_ok) AS BIGINT) AS ok, CAST(SUM(n_failed) AS BIGINT) AS failed FROM chunk"
-            f" WHERE batch IN ({names}) GROUP BY batch",  # noqa: S608 - only parameter names are pasted
+            "SELECT batch, CAST(SUM(n_ok) AS BIGINT) AS ok, CAST(SUM(n_failed) AS BIGINT) AS failed"  # noqa: S608
+            f" FROM chunk WHERE batch IN ({names}) GROUP BY batch",
             **params,
         )
         sums = {row["batch"]: row for row in found}
@@ -122,16 +122,21 @@ async def insert(tx: Tx, batch: Batch, twin: str | None) -> None:
     )
 
 
-async def get(tx: Tx, org: str, batch: str) -> Batch | None:
-    """One batch of an organization."""
-    rows = await tx.rows(f"SELECT {_COLUMNS} FROM batch WHERE id = :id AND org = :org", id=batch, org=org)  # noqa: S608
+async def get(tx: Tx, org: str, batch: str, *, lock: bool = False) -> Batch | None:
+    """One batch of an organization. ``lock``: nobody else moves it before this (writing) transaction ends."""
+    rows = await tx.rows(
+        f"SELECT {_COLUMNS} FROM batch WHERE id = :id AND org = :org" + (" {for_update}" if lock else ""),  # noqa: S608
+        id=batch,
+        org=org,
+    )
     return (await _counted(tx, rows))[0] if rows else None
 
 
 async def live_twin(tx: Tx, org: str, twin: str) -> str | None:
     """The live batch that was created with the same digest."""
     row = await tx.row(
-        "SELECT id FROM batch WHERE org = :org AND twin = :twin AND status IN ('validating', 'in_progress', 'finalizing')",
+        "SELECT id FROM batch WHERE org = :org AND twin = :twin"
+        " AND status IN ('validating', 'in_progress', 'finalizing')",
         org=org,
         twin=twin,
     )
@@ -191,9 +196,11 @@ async def take_drained(tx: Tx, owner: str, ttl: int) -> Stage | None:
 
 
 async def _take(tx: Tx, owner: str, ttl: int, where: str) -> Stage | None:
+    """A loop does one thing after another, so a stage that its own process holds is one that it failed to let go."""
     row = await tx.row(
-        "UPDATE batch SET stage_owner = :owner, stage_epoch = stage_epoch + 1, stage_until = {now} + :ttl,"
-        " stage_tries = stage_tries + 1 WHERE id = (SELECT id FROM batch WHERE stage_until <= {now} AND "
+        "UPDATE batch SET stage_owner = :owner, stage_epoch = stage_epoch + 1, stage_until = {now} + :ttl,"  # noqa: S608
+        " stage_tries = stage_tries + 1 WHERE id = (SELECT id FROM batch"
+        " WHERE (stage_until <= {now} OR stage_owner = :owner) AND "
         + where
         + " ORDER BY created_at, id LIMIT 1 {skip_locked})"
         f" RETURNING {_COLUMNS}, stage_epoch, stage_tries",
@@ -223,12 +230,11 @@ async def void_stages(tx: Tx) -> None:
 
 async def accept(tx: Tx, stage: Stage, to: Status, *, model: str, total: int, now: int) -> bool:
     """Records that the file holds ``total`` good lines and where the batch goes; False if the stage was lost."""
-    stamp = STAMPS[to] if to is not stage.batch.status else None
+    stamp = f" {STAMPS[to]} = :now," if to is not stage.batch.status else ""
     return (
         await tx.run(
-            "UPDATE batch SET checked = 1, model = :model, total = :total, status = :to, updated_at = :now,"
-            + (f" {stamp} = :now," if stamp else "")
-            + " stage_owner = NULL, stage_until = 0, stage_tries = 0"
+            "UPDATE batch SET checked = 1, model = :model, total = :total, status = :to, updated_at = :now,"  # noqa: S608
+            f"{stamp} stage_owner = NULL, stage_until = 0, stage_tries = 0"
             " WHERE id = :id AND stage_epoch = :epoch AND status = :status AND checked = 0",
             id=stage.batch.id,
             epoch=stage.epoch,
@@ -276,7 +282,11 @@ async def stop(tx: Tx, batch: Batch, to: Status, reason: StopReason, errors: Seq
 
 
 async def drain(tx: Tx, batch: str, now: int) -> bool:
-    """Moves a batch whose every chunk is done to finalizing; True if this call did."""
+    """Moves a batch whose every chunk is done to finalizing; True if this call did.
+
+    Its row is locked first, so that of two workers that end its last two chunks the second sees both done.
+    """
+    await lock(tx, batch)
     return (
         await tx.run(
             "UPDATE batch SET status = 'finalizing', finalizing_at = :now, updated_at = :now"
@@ -287,6 +297,11 @@ async def drain(tx: Tx, batch: str, now: int) -> bool:
         )
         == 1
     )
+
+
+async def lock(tx: Tx, batch: str) -> None:
+    """Has whoever else would move this batch wait until this (writing) transaction ends."""
+    await tx.row("SELECT id FROM batch WHERE id = :id {for_update}", id=batch)
 
 
 async def overdue(tx: Tx, now: int, limit: int) -> tuple[Batch, ...]:

@@ -6,10 +6,25 @@ from msgspec import Struct
 
 from hornada.core.batch import Batch
 from hornada.core.chunk import Chunk, ChunkState, Span
+from hornada.store import batch as batches
 from hornada.store.database import Row, Tx, Value
 
 FOREVER = 1 << 60
 """A lease that no clock reaches: what the only process of an installation takes."""
+
+
+_COLUMNS = "batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed"
+_BATCHES_AT_ONCE = 16
+_CLAIMABLE = (
+    "batch.status = 'in_progress' AND batch.stop IS NULL AND batch.expires_at > {now} AND EXISTS (SELECT 1 FROM chunk"
+    " WHERE chunk.batch = batch.id AND chunk.state = 'ready' AND chunk.not_before <= {now})"
+)
+"""An overdue batch is not claimed from: its chunks would only come back."""
+_LET_GO = (
+    "owner = NULL, lease_until = 0, state = CASE WHEN EXISTS (SELECT 1 FROM batch WHERE batch.id = chunk.batch"
+    " AND batch.status = 'in_progress' AND batch.stop IS NULL) THEN 'ready' ELSE 'done' END"
+)
+"""A chunk goes back to ready only while its batch runs. Lock the batch first, or it may end in between."""
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -62,23 +77,19 @@ async def plan(tx: Tx, batch: Batch, model: str, spans: Sequence[Span], state: C
 
 
 async def ready_models(tx: Tx) -> set[str]:
-    """Models with chunks that wait to be claimed."""
-    rows = await tx.rows(
-        "SELECT DISTINCT model FROM batch WHERE status = 'in_progress'"
-        " AND EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state = 'ready')"
-    )
+    """Models with chunks that can be claimed."""
+    rows = await tx.rows(f"SELECT DISTINCT model FROM batch WHERE {_CLAIMABLE}")  # noqa: S608
     return {row["model"] for row in rows}
 
 
-async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int, batches: int = 16) -> list[Work]:
+async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int) -> list[Work]:
     """Leases ready chunks of a model until they hold at least ``lines`` lines: the earliest deadline first."""
     rows = await tx.rows(
-        "SELECT batch.id, batch.key, batch.dialect, batch.endpoint, batch.expires_at, file.object FROM batch"
-        " JOIN file ON file.id = batch.input_file WHERE batch.model = :model AND batch.status = 'in_progress'"
-        " AND EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state = 'ready')"
+        "SELECT batch.id, batch.key, batch.dialect, batch.endpoint, batch.expires_at, file.object FROM batch"  # noqa: S608
+        f" JOIN file ON file.id = batch.input_file WHERE batch.model = :model AND {_CLAIMABLE}"
         " ORDER BY batch.expires_at, batch.id LIMIT :batches",
         model=model,
-        batches=batches,
+        batches=_BATCHES_AT_ONCE,
     )
     work: list[Work] = []
     for row in rows:
@@ -102,11 +113,11 @@ async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int, batches: i
 
 async def _claim_from(tx: Tx, batch: str, owner: str, ttl: int, lines: int) -> list[Chunk]:
     rows = await tx.rows(
-        "WITH picked AS MATERIALIZED (SELECT idx FROM chunk WHERE batch = :batch AND state = 'ready'"
+        "WITH picked AS MATERIALIZED (SELECT idx FROM chunk WHERE batch = :batch AND state = 'ready'"  # noqa: S608
         " AND not_before <= {now} ORDER BY idx LIMIT :limit {skip_locked})"
         " UPDATE chunk SET state = 'leased', epoch = epoch + 1, owner = :owner, lease_until = {now} + :ttl"
         " WHERE batch = :batch AND state = 'ready' AND idx IN (SELECT idx FROM picked)"
-        " RETURNING batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed",
+        f" RETURNING {_COLUMNS}",
         batch=batch,
         owner=owner,
         ttl=ttl,
@@ -141,11 +152,15 @@ async def reap(tx: Tx, owner: str | None, limit: int) -> list[str]:
     """
     who = "(owner IS NULL OR owner <> :owner)" if owner is not None else "lease_until <= {now}"
     params: dict[str, Value] = {} if owner is None else {"owner": owner}
+    await tx.rows(
+        f"SELECT id FROM batch WHERE id IN (SELECT batch FROM chunk WHERE state = 'leased' AND {who})"  # noqa: S608
+        " ORDER BY id {for_update}",
+        **params,
+    )
     rows = await tx.rows(
-        "WITH picked AS MATERIALIZED (SELECT batch, idx FROM chunk WHERE state = 'leased'"
+        "WITH picked AS MATERIALIZED (SELECT batch, idx FROM chunk WHERE state = 'leased'"  # noqa: S608
         f" AND {who} LIMIT :limit {{skip_locked}})"
-        " UPDATE chunk SET owner = NULL, lease_until = 0, state = CASE WHEN (SELECT batch.status FROM batch"
-        " WHERE batch.id = chunk.batch) = 'in_progress' THEN 'ready' ELSE 'done' END"
+        f" UPDATE chunk SET {_LET_GO}"
         " WHERE state = 'leased' AND (batch, idx) IN (SELECT batch, idx FROM picked) RETURNING batch",
         limit=limit,
         **params,
@@ -154,11 +169,10 @@ async def reap(tx: Tx, owner: str | None, limit: int) -> list[str]:
 
 
 async def hand_back(tx: Tx, chunk: Chunk, wait: int = 0) -> None:
-    """Lets a held chunk go, for whoever comes ``wait`` microseconds from now; done if its batch is no longer running."""
+    """Lets a held chunk go, for whoever comes ``wait`` microseconds from now; done if its batch no longer runs."""
+    await batches.lock(tx, chunk.batch)
     await tx.run(
-        "UPDATE chunk SET owner = NULL, lease_until = 0, not_before = {now} + :wait,"
-        " state = CASE WHEN (SELECT batch.status FROM batch WHERE batch.id = chunk.batch) = 'in_progress'"
-        " THEN 'ready' ELSE 'done' END"
+        f"UPDATE chunk SET {_LET_GO}, not_before = {{now}} + :wait"  # noqa: S608
         " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
         batch=chunk.batch,
         idx=chunk.idx,
@@ -167,11 +181,16 @@ async def hand_back(tx: Tx, chunk: Chunk, wait: int = 0) -> None:
     )
 
 
+async def leased_by(tx: Tx, owner: str) -> list[Chunk]:
+    """What a process holds, as the ledger sees it."""
+    rows = await tx.rows(f"SELECT {_COLUMNS} FROM chunk WHERE state = 'leased' AND owner = :owner", owner=owner)  # noqa: S608
+    return [_chunk(row) for row in rows]
+
+
 async def of_batch(tx: Tx, batch: str, first: int, limit: int) -> list[Chunk]:
     """Chunks ``first .. first + limit - 1`` of a batch, in order."""
     rows = await tx.rows(
-        "SELECT batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed FROM chunk"
-        " WHERE batch = :batch AND idx >= :first ORDER BY idx LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM chunk WHERE batch = :batch AND idx >= :first ORDER BY idx LIMIT :limit",  # noqa: S608
         batch=batch,
         first=first,
         limit=limit,

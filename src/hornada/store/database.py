@@ -46,7 +46,7 @@ class Database(Protocol):
         ...
 
     def write(self) -> AbstractAsyncContextManager[Tx]:
-        """A durable transaction: committed when the block ends (when this returns, it is on disk), undone if it raises."""
+        """A durable transaction: on disk when the block has ended, undone if it raises."""
         ...
 
     async def migrate(self) -> None:

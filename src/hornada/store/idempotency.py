@@ -47,7 +47,8 @@ async def remember(tx: Tx, org: str, route: str, key: str, remembered: Remembere
 
 async def replace(tx: Tx, org: str, route: str, key: str, remembered: Remembered) -> None:
     """Keeps an answer in place of an earlier one."""
-    await tx.run("DELETE FROM idempotency WHERE org = :org AND route = :route AND key = :key", org=org, route=route, key=key)
+    forget = "DELETE FROM idempotency WHERE org = :org AND route = :route AND key = :key"
+    await tx.run(forget, org=org, route=route, key=key)
     await remember(tx, org, route, key, remembered)
 
 

@@ -17,7 +17,7 @@ class Lane:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    def do(self, work: Callable[..., T], *args: Any) -> "asyncio.Future[T]":  # noqa: ANN401 - passed on as they are
+    def do(self, work: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
         """Starts ``work(*args)`` once everything before is done."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
