@@ -4,7 +4,6 @@ It keeps no timer: ``deadline`` is a moment that whoever owns the connection loo
 """
 
 import asyncio
-import os
 import select
 from typing import Protocol, cast
 
@@ -39,7 +38,6 @@ class Connection(asyncio.Protocol):
     """A connection to ``label`` (host and port, for messages); one call at a time."""
 
     _transport: asyncio.Transport
-    _descriptor: int
 
     def __init__(self, owner: Owner, label: str, loop: asyncio.AbstractEventLoop) -> None:
         self._owner = owner
@@ -192,8 +190,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection stands."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are not derived from it
-        self._descriptor = transport.get_extra_info("socket").fileno()
-        self._poll.register(self._descriptor, select.POLLIN)
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
         self.alive = True
 
     def data_received(self, data: bytes) -> None:
@@ -225,11 +222,10 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self.alive = False
-        if exc is not None and self._waiter is not None:
-            self._read_last_words()
         if self._waiter is not None or self._into is not None:
             what = "it answered" if self._headers is None else "its answer was whole"
-            self.fail(Fault.RESET, f"{self._label} closed the connection before {what}.")
+            how = "closed" if exc is None else "broke"
+            self.fail(Fault.RESET, f"{self._label} {how} the connection before {what}.")
         del self._parser  # it holds methods of this object: a cycle
         self._owner.lost(self)
 
@@ -257,16 +253,6 @@ class Connection(asyncio.Protocol):
             piece, rest = self._rest[:_SLICE], self._rest[_SLICE:]
             self._rest = rest or None
             self._transport.write(piece)
-
-    def _read_last_words(self) -> None:
-        """When writing failed, the server's refusal of what was being written may lie unread in the socket."""
-        if self._transport.get_extra_info("ssl_object") is not None:
-            return
-        try:
-            while self._waiter is not None and (data := os.read(self._descriptor, _SLICE)):
-                self.data_received(data)
-        except OSError:
-            return
 
     def _progress(self) -> None:
         if self._silent > HEAD_BYTES:
