@@ -1,7 +1,5 @@
 """Ledger entries of regular calls: gathered, and written together in one transaction."""
 
-from collections.abc import Callable
-
 from msgspec import Struct
 
 from hornada.core.account import Principal
@@ -30,11 +28,6 @@ class UsageLog:
         self._db = db
         self._clock = clock
         self._entries: list[ledger.LedgerEntry] = []
-        self._ring: Callable[[], None] = lambda: None
-
-    def bell(self, ring: Callable[[], None]) -> None:
-        """How the log calls for being written."""
-        self._ring = ring
 
     def record(self, record: UsageRecord) -> None:
         """Notes a call; it is in the ledger within a moment."""
@@ -55,14 +48,12 @@ class UsageLog:
                 created_at=self._clock.now(),
             )
         )
-        if len(self._entries) == 1:
-            self._ring()
 
     async def once(self) -> bool:
         """Writes what has gathered; it stays noted if the database is away."""
-        entries = self._entries
+        entries = self._entries.copy()  # others are noted meanwhile
         if entries:
             async with self._db.write() as tx:
                 await ledger.insert(tx, entries)
-            self._entries = self._entries[len(entries) :]
+            del self._entries[: len(entries)]
         return False
