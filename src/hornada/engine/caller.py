@@ -11,7 +11,7 @@ from hornada.core.limits import Limits
 from hornada.core.line import Reply
 from hornada.engine import crashpoint
 from hornada.engine.held import Held
-from hornada.engine.retries import Again, Kind
+from hornada.engine.retries import Again, Kind, Result
 from hornada.engine.servers import Servers
 from hornada.upstream.protocol import Answer, Failure, Fault, Timeouts
 
@@ -33,8 +33,8 @@ class Caller:
         total = limits.upstream_timeout_s
         self._timeouts = Timeouts(connect=min(10.0, total), first_byte=total, total=total)
 
-    async def attempt(self, held: Held, line: int) -> Reply | tuple[Again, Reply]:
-        """Sends line ``line`` of a chunk: its result, or that it may be tried again with the result it has if not."""
+    async def attempt(self, held: Held, line: int) -> Result:
+        """Sends line ``line`` of a chunk."""
         try:
             return await self._attempt(held, line)
         except Exception:
@@ -43,13 +43,13 @@ class Caller:
             body = envelope(Code.INTERNAL_ERROR, "The request could not be sent.", kind="server_error")
             return Again(Kind.FAILED), Reply(ok=False, status=500, body=body)
 
-    async def _attempt(self, held: Held, line: int) -> Reply | tuple[Again, Reply]:
+    async def _attempt(self, held: Held, line: int) -> Result:
         request, work = held.requests[line], held.work
         try:
             asked = check_request(work.endpoint, request.body)
             model = self._model(asked.model, work.endpoint)
         except Refusal as refusal:
-            return _refused(held, line, refusal)
+            return None, _refused(held, line, refusal)
         server = self._servers.pick(model)
         try:
             name = server.model or model.name
@@ -61,13 +61,14 @@ class Caller:
         finally:
             self._servers.done(server)
         if isinstance(answer, Failure):
-            return _failure(answer)
+            return _failure(answer, others=len(model.servers) > 1)
         return _judge(answer)
 
     def _model(self, name: str, endpoint: str) -> Model:
         model = self._catalog().resolve(name)
         if model is None or not model.offers(endpoint):
-            raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not exist or does not offer {endpoint}.")
+            message = f"The model '{name[:200]}' does not exist or does not offer {endpoint}."
+            raise Refusal(Code.MODEL_NOT_FOUND, message)
         return model
 
 
@@ -78,14 +79,14 @@ def _refused(held: Held, line: int, refusal: Refusal) -> Reply:
     return Reply(ok=False, status=status, body=error_body(status, body))
 
 
-def _judge(answer: Answer) -> Reply | tuple[Again, Reply]:
+def _judge(answer: Answer) -> Result:
     status = answer.status
-    if 200 <= status < 300:  # noqa: PLR2004 - HTTP
+    if 200 <= status < 300:
         read = read_answer(answer.body)
         if read is not None:
             return Reply(ok=True, status=status, body=read.body, usage=read.usage, odd=read.odd)
         return Again(Kind.FAILED), _upstream_error(502, "The model server's answer is not a result.")
-    if status in _OURS or status < 400:  # noqa: PLR2004 - HTTP
+    if status in _OURS or status < 400:
         return _upstream_error(502, f"The model server answered with status {status}.")
     reply = Reply(ok=False, status=status, body=error_body(status, answer.body))
     if status in _BUSY:
@@ -95,10 +96,11 @@ def _judge(answer: Answer) -> Reply | tuple[Again, Reply]:
     return reply
 
 
-def _failure(failure: Failure) -> tuple[Again, Reply]:
+def _failure(failure: Failure, *, others: bool) -> tuple[Again, Reply]:
+    """``others``: the model has more servers than the one that was called."""
     match failure.fault:
         case Fault.UNREACHABLE:
-            return Again(Kind.BUSY, unreached=True), _upstream_error(502, failure.message)
+            return Again(Kind.BUSY, unreached=not others), _upstream_error(502, failure.message)
         case Fault.TIMEOUT:
             body = envelope(Code.UPSTREAM_TIMEOUT, failure.message, kind="server_error")
             return Again(Kind.FAILED), Reply(ok=False, status=504, body=body)

@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from itertools import count
@@ -11,10 +12,10 @@ from hornada.core.clock import Clock
 from hornada.core.line import Reply
 from hornada.engine.capacity import Gate
 from hornada.engine.held import Held
-from hornada.engine.retries import BUSY_SPAN_S, BUSY_TRIES, MAX_TRIES, Again, Health, Kind, Tries, backoff
+from hornada.engine.retries import BUSY_SPAN_S, BUSY_TRIES, MAX_TRIES, Again, Health, Kind, Result, Tries, backoff
 
-Attempt = Callable[[Held, int], Awaitable[Reply | tuple[Again, Reply]]]
-"""Sends a line once: its result, or that it may be tried again with the result it has if it is not."""
+Attempt = Callable[[Held, int], Awaitable[Result]]
+"""Sends a line once."""
 
 
 _PACE_S = 0.5
@@ -61,7 +62,7 @@ class Lanes:
         gate.watch(self.pump)
 
     def wanted(self) -> int:
-        """Lines to claim so that no slot runs dry: enough for all slots twice over and for as long as a second lasts."""
+        """Lines to claim so that no slot runs dry: enough for all slots twice over, and for a second."""
         elapsed = self._clock.monotonic() - self._paced_at
         if elapsed >= _PACE_S:
             self._rate, self._finished = self._finished / elapsed, 0
@@ -115,7 +116,7 @@ class Lanes:
     async def _lane(self, held: Held, line: int) -> None:
         """Sends one line after another on one slot for as long as both are there."""
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - it runs in a task
+        assert task is not None
         try:
             while True:
                 await self._send(held, line, task)
@@ -132,20 +133,26 @@ class Lanes:
 
     async def _send(self, held: Held, line: int, task: asyncio.Task[None]) -> None:
         held.tasks.add(task)
-        result: Reply | tuple[Again, Reply] | None = None
+        result: Result | None = None
         try:
-            result = await self._attempt(held, line)
+            if held.stop is None and not self._closed:  # it may have been stopped since the line was taken
+                result = await self._attempt(held, line)
         finally:
             held.in_flight -= 1
             held.tasks.discard(task)
             if result is None:
                 self._lost(held, line)
-        if isinstance(result, Reply):
-            if self.health.answered():
-                self.pump()
-            self._finish(held, line, result)
-        else:
-            self._retry(held, line, *result)
+        match result:
+            case Reply():
+                if self.health.answered():
+                    self.pump()
+                self._finish(held, line, result)
+            case (Again() as again, last):
+                self._retry(held, line, again, last)
+            case (None, last):
+                self.health.probe_lost()
+                self._finish(held, line, last)
+                await asyncio.sleep(0)  # nothing was waited for, and the next line may be the same
 
     def _finish(self, held: Held, line: int, reply: Reply) -> None:
         held.settle(line, reply)
@@ -154,7 +161,7 @@ class Lanes:
             self._on_settled()
 
     def _lost(self, held: Held, line: int) -> None:
-        """An attempt was aborted or broke: the line is as it was before."""
+        """A line was not sent after all, or its call was ended: it is as it was before."""
         self.health.probe_lost()
         if held.stop is None:
             self.waiting += 1
@@ -216,26 +223,31 @@ class Lanes:
             self._again.append((held, line))
         while self._again:
             held, line = self._again.popleft()
-            if held.stop is None:
+            if self._runs(held):
                 return held, line
         while self._queue:
             held = self._queue[0]
-            if held.stop is None and self._clock.now() >= held.work.expires_at:
-                self.stop(held, StopReason.EXPIRED)
-            found = held.pop() if held.stop is None else None
+            found = held.pop() if self._runs(held) else None
             if found is not None:
                 return held, found
             self._queue.popleft()
         return None
 
+    def _runs(self, held: Held) -> bool:
+        """Whether lines of a chunk may start; its deadline counts at once, whoever is late to say so."""
+        if held.stop is None and self._clock.now() >= held.work.expires_at:
+            self.stop(held, StopReason.EXPIRED)
+        return held.stop is None
+
     def _wake_later(self) -> None:
-        """One timer, for the earliest of the next try and the next probe."""
+        """One timer, for the earliest of the next try and the next probe; whoever ends a probe looks again itself."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        now = self._clock.monotonic()
-        waits = [self._delayed[0][0] - now] if self._delayed else []
+        if self._closed or self.health.probing:
+            return
+        wait = self._delayed[0][0] - self._clock.monotonic() if self._delayed else math.inf
         if self.health.away:
-            waits = [max(self.health.wait(), *waits)]
-        if waits and not self._closed:
-            self._timer = asyncio.get_running_loop().call_later(max(0.01, waits[0]), self.pump)
+            wait = max(0 if self._again or self._queue else wait, self.health.wait())
+        if wait < math.inf:
+            self._timer = asyncio.get_running_loop().call_later(max(0.01, wait), self.pump)

@@ -6,9 +6,10 @@ from enum import Enum
 from msgspec import Struct
 
 from hornada.core.clock import Clock
+from hornada.core.line import Reply
 
 MAX_TRIES = 4
-"""Tries of a line whose answers are its own fault or nobody's: 408, 500, 504, deadlines, resets, answers that are none."""
+"""Tries of a line whose answers are its own fault or nobody's: 408, 500, 504, deadlines, resets, no answers."""
 BUSY_TRIES = 8
 BUSY_SPAN_S = 60.0
 """A line that was told "busy" so often over so long, while others of its model succeeded, is at fault itself."""
@@ -33,11 +34,18 @@ class Kind(Enum):
 
 
 class Again(Struct, frozen=True):
-    """An attempt that may be repeated. ``retry_after`` in seconds, as the server asked; ``gone``: nothing was reached."""
+    """An attempt that may be repeated. ``retry_after`` in seconds, as the server asked.
+
+    ``unreached``: no server of the model was there to be asked.
+    """
 
     kind: Kind
     retry_after: float | None = None
     unreached: bool = False
+
+
+Result = Reply | tuple[Again | None, Reply]
+"""What an attempt comes to: the line's result; or the result it has unless it is tried again; None: it was not sent."""
 
 
 class Tries:
@@ -69,14 +77,14 @@ class Health:
         self._lines: set[tuple[str, int, int]] = set()
         self._probe_every = _PROBE_FIRST_S
         self._probe_at = 0.0
-        self._probing = False
+        self.probing = False
         self.away = False
         self.successes = 0
 
     def answered(self) -> bool:
         """The server gave an answer of its own; True if it was away until now."""
         self.successes += 1
-        was_away, self.away, self._probing = self.away, False, False
+        was_away, self.away, self.probing = self.away, False, False
         if self._row:
             self._row = 0
             self._lines.clear()
@@ -85,10 +93,11 @@ class Health:
 
     def failed(self, line: tuple[str, int, int], again: Again) -> None:
         """An attempt of ``line`` (batch, chunk, index) came to nothing."""
-        self._probing = False
         if self.away:
-            self._probe_every = min(_PROBE_CAP_S, self._probe_every * 2)
-            self._probe_at = self._clock.monotonic() + self._probe_every
+            if self.probing:  # or else it was sent before the model was known to be away
+                self.probing = False
+                self._probe_every = min(_PROBE_CAP_S, self._probe_every * 2)
+                self._probe_at = self._clock.monotonic() + self._probe_every
             return
         self._row += 1
         if len(self._lines) < AWAY_LINES:
@@ -101,14 +110,14 @@ class Health:
         """Whether a line may be sent now; a True while the model is away makes that line the probe."""
         if not self.away:
             return True
-        if self._probing or self._clock.monotonic() < self._probe_at:
+        if self.probing or self._clock.monotonic() < self._probe_at:
             return False
-        self._probing = True
+        self.probing = True
         return True
 
     def probe_lost(self) -> None:
-        """The probe ended without saying anything (it was aborted)."""
-        self._probing = False
+        """The probe ended without saying anything (it was aborted, or not sent)."""
+        self.probing = False
 
     def wait(self) -> float:
         """Seconds until the next probe may start."""

@@ -1,6 +1,7 @@
 """The model servers of the catalog: one client each, and which one takes the next call."""
 
 from collections.abc import Callable
+from itertools import count
 
 from hornada.core.catalog import Model, Server
 from hornada.upstream.protocol import Upstream
@@ -13,6 +14,8 @@ class Servers:
         self._connect = connect
         self._upstreams: dict[Server, Upstream] = {}
         self._busy: dict[Server, int] = {}
+        self._turns = count(1)
+        self._turn: dict[Server, int] = {}
 
     def upstream(self, server: Server) -> Upstream:
         """The client of a server."""
@@ -22,11 +25,15 @@ class Servers:
         return found
 
     def pick(self, model: Model) -> Server:
-        """The server with the fewest calls in flight for its weight. Say ``done`` when its call has ended."""
+        """The server with the fewest calls in flight for its weight, of equals the one whose last call is longest ago.
+
+        Say ``done`` when its call has ended.
+        """
         servers = model.servers
         server = servers[0]
         if len(servers) > 1:
-            server = min(servers, key=lambda s: (self._busy.get(s, 0) + 1) / s.weight)
+            server = min(servers, key=lambda s: ((self._busy.get(s, 0) + 1) / s.weight, self._turn.get(s, 0)))
+            self._turn[server] = next(self._turns)
         self._busy[server] = self._busy.get(server, 0) + 1
         return server
 
