@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from hornada.blobs.protocol import Blobs, Placed
 from hornada.core.batch import Status, StopReason
 from hornada.core.catalog import Catalog, Model, Price
@@ -14,8 +16,8 @@ from hornada.core.ids import new_id
 from hornada.core.jsonl import parse_requests
 from hornada.core.line import Spelling
 from hornada.engine import crashpoint
-from hornada.engine.capacity import Gates
 from hornada.engine.caller import Caller
+from hornada.engine.capacity import Gates
 from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.lanes import Lanes
 from hornada.store import batch as batches
@@ -68,6 +70,7 @@ class Dispatcher:
         self._placed: dict[tuple[str, int, int], tuple[str, int]] = {}
         self._backlog = Backlog()
         self._uncertain = False
+        self._strays = False
         self._flushed_at = 0.0
         self._asked = False
         self._bell: Callable[[], None] = lambda: None
@@ -106,12 +109,12 @@ class Dispatcher:
         return not self._closing and await self._claim() > 0
 
     async def close(self, grace_s: float) -> None:
-        """Ends gracefully: nothing starts, lines in flight get ``grace_s`` seconds, results are committed, chunks handed back."""
+        """Ends gracefully: nothing starts, lines in flight get ``grace_s`` seconds, then all is committed or let go."""
         self._closing = True
         for lanes in self._lanes.values():
             lanes.close()
         deadline = self._clock.monotonic() + grace_s
-        while any(held.in_flight for held in self._held.values()) and self._clock.monotonic() < deadline:
+        while any(h.in_flight for h in self._held.values()) and self._clock.monotonic() < deadline:  # noqa: ASYNC110 - once
             await asyncio.sleep(0.02)
         tasks = [task for held in self._held.values() for task in held.tasks]
         for task in tasks:
@@ -145,10 +148,11 @@ class Dispatcher:
         for held, take in takes:
             key = (take.chunk.batch, take.chunk.idx)
             self._placed.pop((*key, take.seq), None)
-            held.saved()
             if key in fenced:
                 self._drop(key, held)
-            elif take.settled:
+                continue
+            held.saved()
+            if take.settled:
                 settled = True
                 del self._held[key]
         if settled:
@@ -191,17 +195,20 @@ class Dispatcher:
         good: list[Take] = []
         for take in takes:
             chunk = take.chunk
-            if self._uncertain and take.data and await segment.exists(tx, chunk.batch, chunk.idx, chunk.epoch, take.seq):
+            if self._uncertain and take.data and await segment.exists(tx, *_key(take)):
                 continue
-            if await chunks.commit(tx, chunk, ChunkState.DONE if take.settled else ChunkState.LEASED):
-                good.append(take)
-            else:
+            whole = take.settled and not take.left
+            if not await chunks.commit(tx, chunk, ChunkState.DONE if whole else ChunkState.LEASED):
                 fenced.add((chunk.batch, chunk.idx))
+                continue
+            good.append(take)
+            if take.settled and take.left:
+                await chunks.hand_back(tx, chunk)
         with_data = [take for take in good if take.data]
         rows = [take.segment(*self._placed[take.chunk.batch, take.chunk.idx, take.seq]) for take in with_data]
         await segment.insert(tx, rows)
         await ledger.insert(tx, [self._entry(take) for take in with_data if take.lines])
-        for batch in {take.chunk.batch for take in takes if take.settled}:
+        for batch in sorted({take.chunk.batch for take in takes if take.settled}):
             if await batches.drain(tx, batch, self._clock.now()):
                 log.info("batch %s: every line has a result", batch)
         return fenced
@@ -253,12 +260,15 @@ class Dispatcher:
     def _drop(self, key: tuple[str, int], held: Held) -> None:
         log.warning("chunk %s/%d is held by another process now; its calls are ended", *key)
         self._held.pop(key, None)
+        held.forget()
         self._lanes[held.work.chunk.model].drop(held)
 
     # ---------------------------------------------------------------- claims
 
     async def _claim(self) -> int:
         """Claims for every model that will soon be out of lines; the number of chunks."""
+        if self._strays:
+            await self._recall()
         wanted = {model.name: n for model in self._catalog().models.values() if (n := self._wanted(model)) > 0}
         if not wanted:
             return 0
@@ -279,18 +289,34 @@ class Dispatcher:
         return min(wanted, 100 * room // CHUNK_BYTES) if room < HELD_BYTES // 2 else wanted
 
     async def _claim_for(self, model: str, lines: int) -> int:
+        self._strays = True
         async with self._db.write() as tx:
             claimed = await chunks.claim(tx, model, self._owner, chunks.FOREVER, lines)
         crashpoint.reach("claim_committed")
-        groups = adjoining(claimed)
-        for at, group in enumerate(groups):
-            try:
-                await self._hold(group)
-            except HornadaError as error:
-                log.warning("the input of batch %s cannot be read: %s", group[0].chunk.batch, error)
-                await self._return([work for rest in groups[at:] for work in rest])
-                break
+        readable = [await self._try_to_hold(group) for group in adjoining(claimed)]
+        self._strays = not all(readable)
+        if self._strays:
+            await self._recall()
         return len(claimed)
+
+    async def _recall(self) -> None:
+        """Hands back, for a later try, chunks that the ledger says are held here and are not.
+
+        Their input could not be read, or a claim came to nothing half way.
+        """
+        async with self._db.write() as tx:
+            for chunk in await chunks.leased_by(tx, self._owner):
+                if (chunk.batch, chunk.idx) not in self._held:
+                    await chunks.hand_back(tx, chunk, wait=UNREADABLE_WAIT)
+        self._strays = False
+
+    async def _try_to_hold(self, group: list[Work]) -> bool:
+        try:
+            await self._hold(group)
+        except (HornadaError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            log.warning("the input of batch %s cannot be read: %s", group[0].chunk.batch, error)
+            return False
+        return True
 
     async def _hold(self, group: list[Work]) -> None:
         """Reads the lines of chunks that lie side by side and gives them to the lanes."""
@@ -310,12 +336,6 @@ class Dispatcher:
         if len(requests) != span.n:
             raise Broken(f"{work.input_object} holds {len(requests)} requests where {span.n} were counted")
         return Held(work, requests, self._spelling(work.dialect), self._backlog)
-
-    async def _return(self, claimed: list[Work]) -> None:
-        """Gives back chunks whose lines could not be read, for a later try."""
-        async with self._db.write() as tx:
-            for work in claimed:
-                await chunks.hand_back(tx, work.chunk, wait=UNREADABLE_WAIT)
 
     def _lanes_of(self, model: str) -> Lanes:
         lanes = self._lanes.get(model)
@@ -343,6 +363,11 @@ class Dispatcher:
 
     def _idle(self) -> bool:
         return all(held.settled for held in self._held.values())
+
+
+def _key(take: Take) -> tuple[str, int, int, int]:
+    """What names the segment of a take."""
+    return take.chunk.batch, take.chunk.idx, take.chunk.epoch, take.seq
 
 
 def adjoining(claimed: list[Work]) -> list[list[Work]]:

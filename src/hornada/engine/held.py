@@ -20,7 +20,7 @@ class Take(Struct, frozen=True, kw_only=True):
     """What one flush commits of a chunk: its row as it will be, and the new results (``data`` may be empty).
 
     ``lines``: how many of them were answered; ``usage`` and ``amount`` are theirs. ``odd``: a count was missing or
-    clamped. ``settled``: nothing of the chunk is left to do.
+    clamped. ``settled``: nothing of the chunk is left to do here; ``left``: lines that have no result all the same.
     """
 
     chunk: Chunk
@@ -32,6 +32,7 @@ class Take(Struct, frozen=True, kw_only=True):
     amount: int
     odd: bool
     settled: bool
+    left: int
 
     def segment(self, object_: str, offset: int) -> Segment:
         """The segment row, once the bytes lie somewhere."""
@@ -138,10 +139,17 @@ class Held:
         return self._unsaved
 
     def saved(self) -> None:
-        """The last take is durable, or nobody wants it any more."""
+        """The last take is durable."""
         if self._unsaved is not None:
             self._backlog.bytes -= len(self._unsaved.data)
             self._unsaved = None
+
+    def forget(self) -> None:
+        """Nobody wants its results, nor those that are still to come."""
+        self.saved()
+        self._backlog.bytes -= sum(len(written) for _, _, written in self._pending)
+        self._backlog = Backlog()
+        self._pending = []
 
     def _take(self, price: Price) -> Take:
         entries, parts, offset = [], [], 0
@@ -172,4 +180,5 @@ class Held:
             amount=cost,
             odd=odd,
             settled=self.settled,
+            left=len(self.requests) - self._n_ok - self._n_failed,
         )
