@@ -64,14 +64,21 @@ class Finalizer:
             await assembly.write()
             await self._end(stage, assembly)
         except HornadaError as error:
-            log.error("batch %s could not be assembled: %s", stage.batch.id, error)  # noqa: TRY400 - the message says it all
-            await assembly.abort()
-            async with self._db.write() as tx:
-                await batches.postpone(tx, stage, min(_RETRY_CAP_S, 2**stage.tries) * SECOND)
+            log.error("batch %s could not be assembled: %s", stage.batch.id, error)  # noqa: TRY400 - it says it all
+            await self._put_off(stage, assembly)
+        except Exception:
+            log.exception("batch %s could not be assembled", stage.batch.id)
+            await self._put_off(stage, assembly)
         except BaseException:
             await assembly.abort()
             raise
         return True
+
+    async def _put_off(self, stage: Stage, assembly: "Assembly") -> None:
+        """Tries again later, for as long as it takes."""
+        await assembly.abort()
+        async with self._db.write() as tx:
+            await batches.postpone(tx, stage, min(_RETRY_CAP_S, 1 << min(stage.tries, 10)) * SECOND)
 
     async def _end(self, stage: Stage, assembly: "Assembly") -> None:
         """The compare-and-set that makes the files known and the batch ended."""

@@ -18,7 +18,7 @@ _AT_ONCE = 100
 
 
 class Reaper:
-    """Two loops: ``once`` for what cannot wait (deadlines, leases), ``tidy`` for what can (bytes, old rows)."""
+    """Two loops: ``once`` for what cannot wait (deadlines), ``tidy`` for what can (bytes, old rows)."""
 
     def __init__(
         self,
@@ -42,13 +42,11 @@ class Reaper:
         while True:
             async with self._db.write() as tx:
                 freed = await chunks.reap(tx, owner, _AT_ONCE * 10)
-                for batch in freed:
-                    await batches.drain(tx, batch, self._clock.now())
             if not freed:
                 return
 
     async def once(self) -> bool:
-        """Expires overdue batches and ends leases that ran out; True if there may be more."""
+        """Expires overdue batches; True if there may be more."""
         now = self._clock.now()
         async with self._db.read() as tx:
             late = await batches.overdue(tx, now, _AT_ONCE)

@@ -9,7 +9,7 @@ from hornada.core.batch import Batch, Event, Finding, Status, after
 from hornada.core.catalog import Catalog
 from hornada.core.chunk import ChunkState
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import Code, HornadaError, Unavailable
+from hornada.core.errors import Broken, Code, HornadaError, Unavailable
 from hornada.core.jsonl import Checked, CheckRules, Named
 from hornada.core.limits import Limits
 from hornada.engine import crashpoint
@@ -64,7 +64,11 @@ class Validator:
         try:
             await self._check(stage)
         except HornadaError as error:
-            await self._put_off(stage, error)
+            log.warning("batch %s could not be checked: %s", stage.batch.id, error)
+            await self._put_off(stage)
+        except Exception:
+            log.exception("batch %s could not be checked", stage.batch.id)
+            await self._put_off(stage)
         return True
 
     async def _check(self, stage: Stage) -> None:
@@ -104,16 +108,18 @@ class Validator:
         batch = stage.batch
         to = after(batch.status, Event.ACCEPT, batch.stop)
         if to is None:
-            return
+            raise Broken(f"a batch that is {batch.status} cannot be accepted")
+        runs, now = to is Status.IN_PROGRESS, self._clock.now()
         async with self._db.write() as tx:
-            over = await _over_queue(tx, batch, checked.total, plan)
-            if over is None and await batches.accept(
-                tx, stage, to, model=model, total=checked.total, now=self._clock.now()
-            ):
-                state = ChunkState.READY if to is Status.IN_PROGRESS else ChunkState.DONE
-                await chunks.plan(tx, batch, model, checked.spans, state)
+            over = await _over_queue(tx, batch, checked.total, plan) if runs else None
+            accepted = over is None and await batches.accept(tx, stage, to, model=model, total=checked.total, now=now)
+            if accepted:
+                await chunks.plan(tx, batch, model, checked.spans, ChunkState.READY if runs else ChunkState.DONE)
+            elif over is None:  # it was cancelled or expired meanwhile: looked at again as what it is now
+                await batches.postpone(tx, stage, 0)
         if over is not None:
             await self._reject(stage, (over,))
+        if not accepted:
             return
         crashpoint.reach("plan_committed")
         log.info("batch %s: %d lines accepted", batch.id, checked.total)
@@ -124,17 +130,22 @@ class Validator:
             await batches.reject(tx, stage, findings, self._clock.now())
         log.info("batch %s: rejected with %d findings", stage.batch.id, len(findings))
 
-    async def _put_off(self, stage: Stage, error: HornadaError) -> None:
-        """Tries again later, for half an hour; then the batch fails with ``internal_error``."""
-        batch = stage.batch
-        log.warning("batch %s could not be checked: %s", batch.id, error)
-        if self._clock.now() - batch.created_at > GIVE_UP_S * SECOND:
-            message = "The batch could not be started: its input could not be read for 30 minutes."
+    async def _put_off(self, stage: Stage) -> None:
+        """Tries again later; once it has waited for half an hour in all, the batch fails with ``internal_error``.
+
+        Only tries count: a batch that an outage of Hornada itself made old gets its half hour too.
+        """
+        if sum(map(_wait_s, range(1, stage.tries))) >= GIVE_UP_S:
+            message = "The batch could not be started: its input could not be checked for 30 minutes."
             await self._reject(stage, (Finding(code=Code.INTERNAL_ERROR, message=message),))
             return
-        wait = min(_RETRY_CAP_S, 2**stage.tries)
         async with self._db.write() as tx:
-            await batches.postpone(tx, stage, wait * SECOND)
+            await batches.postpone(tx, stage, _wait_s(stage.tries) * SECOND)
+
+
+def _wait_s(tries: int) -> int:
+    """Seconds until a start that failed for the ``tries``-th time is tried again."""
+    return min(_RETRY_CAP_S, 1 << min(tries, 10))
 
 
 def _missing(batch: Batch) -> Finding:
