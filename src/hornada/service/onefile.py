@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from hornada.core.account import Plan, Principal
 from hornada.core.batch import TERMINAL, Batch, Finding, Status
 from hornada.core.catalog import Model, Server
 from hornada.core.errors import Refusal
+from hornada.core.file import File
 from hornada.core.ids import new_secret
 from hornada.core.jsonl import parse_requests
 from hornada.core.limits import DialectRules, Limits
@@ -59,6 +61,19 @@ async def run_file(request: RunRequest) -> AsyncIterator[Progress]:
     except Locked as error:
         yield Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=str(error))
         return
+    done = False
+    try:
+        async with contextlib.aclosing(_run(folder, request)) as steps:
+            async for progress in steps:
+                done = progress.status in TERMINAL
+                yield progress
+    finally:
+        if done:
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
+async def _run(folder: Path, request: RunRequest) -> AsyncGenerator[Progress, None]:
     first = await asyncio.to_thread(_first_line, Path(request.input))
     server = Server(url=request.upstream, api_key=request.api_key)
     models, aliases = await _models(request, server, first)
@@ -72,22 +87,13 @@ async def run_file(request: RunRequest) -> AsyncIterator[Progress]:
             plans={"default": _PLAN},
         )
     )
-    done = False
+    engine.start()
     try:
-        engine.start()
-        try:
-            async for progress in _follow(engine, folder, request, first):
-                done = progress.status in TERMINAL
+        async with contextlib.aclosing(_follow(engine, folder, request, first)) as steps:
+            async for progress in steps:
                 yield progress
-        finally:
-            await engine.stop(_GRACE_S)
     finally:
-        if done:
-            shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            import os
-
-            os.close(held)
+        await engine.stop(_GRACE_S)
 
 
 async def _models(request: RunRequest, server: Server, first: _Line) -> tuple[list[Model], dict[str, str]]:
@@ -107,7 +113,7 @@ async def _models(request: RunRequest, server: Server, first: _Line) -> tuple[li
     return models, aliases
 
 
-async def _follow(engine: Engine, folder: Path, request: RunRequest, first: _Line) -> AsyncIterator[Progress]:
+async def _follow(engine: Engine, folder: Path, request: RunRequest, first: _Line) -> AsyncGenerator[Progress, None]:
     """Starts or goes on with the batch of this file, tells how far it is, and writes the output at its end."""
     principal = await _principal(engine, folder)
     try:
@@ -128,42 +134,57 @@ async def _follow(engine: Engine, folder: Path, request: RunRequest, first: _Lin
 async def _principal(engine: Engine, folder: Path) -> Principal:
     """The only member there is; its key never leaves the folder."""
     kept = folder / "key"
-    if not kept.exists():
+    key = kept.read_text() if kept.exists() else ""
+    if not key:
+        key = new_secret()
         kept.touch(mode=0o600)
-        kept.write_text(new_secret())
-    key = kept.read_text()
+        kept.write_text(key)
     await engine.admission.bootstrap("run", key)
     return await engine.admission.principal(key)
 
 
 async def _batch(engine: Engine, principal: Principal, request: RunRequest, first: _Line) -> Batch:
-    """The batch of this input and model; any other that an earlier run left in the folder is cancelled."""
+    """The batch of this input and model; any other that an earlier run left in the folder is cancelled.
+
+    The folder goes when the output is written, so that a completed batch in it is one whose output is not.
+    """
+    file = await _input(engine, principal, Path(request.input))
+    endpoint = request.endpoint or first.url or "/v1/chat/completions"
+    metadata = {"model": request.model or ""}
+    earlier = (await engine.batches.page(principal, limit=100)).items
+    for batch in earlier:
+        same = (batch.input_file, batch.endpoint, batch.metadata) == (file.id, endpoint, metadata)
+        if same and batch.status is Status.COMPLETED:
+            return batch
+    batch, _ = await engine.batches.create(
+        principal,
+        _RULES,
+        input_file=file.id,
+        endpoint=endpoint,
+        completion_window="24h",
+        metadata=metadata,
+        output_lifetime_s=None,
+        retry=False,
+        idempotency_key=None,
+    )
+    for other in earlier:
+        if other.id != batch.id and other.status in {Status.VALIDATING, Status.IN_PROGRESS}:
+            await engine.batches.cancel(principal, other.id)
+    return batch
+
+
+async def _input(engine: Engine, principal: Principal, path: Path) -> File:
+    """The input as a file of the engine; the one that an earlier run took in, if its bytes are the same."""
     draft = await engine.files.begin()
     try:
-        with Path(request.input).open("rb") as source:
+        with await asyncio.to_thread(path.open, "rb") as source:
             while block := await asyncio.to_thread(source.read, _BLOCK):
                 await draft.write(block)
     except BaseException:
         await draft.abort()
         raise
-    file, _ = await engine.files.finish(
-        draft, principal, _RULES, purpose="batch", name=Path(request.input).name, lifetime_s=_YEAR_S
-    )
-    batch, _ = await engine.batches.create(
-        principal,
-        _RULES,
-        input_file=file.id,
-        endpoint=request.endpoint or first.url or "/v1/chat/completions",
-        completion_window="24h",
-        metadata={"model": request.model or ""},
-        output_lifetime_s=None,
-        retry=False,
-        idempotency_key=None,
-    )
-    for other in (await engine.batches.page(principal, limit=100)).items:
-        if other.id != batch.id and other.status in {Status.VALIDATING, Status.IN_PROGRESS}:
-            await engine.batches.cancel(principal, other.id)
-    return batch
+    file, _ = await engine.files.finish(draft, principal, _RULES, purpose="batch", name=path.name, lifetime_s=_YEAR_S)
+    return file
 
 
 def _first_line(path: Path) -> _Line:
@@ -221,6 +242,8 @@ def _join(source: Path, results: list[Path], output: Path) -> None:
         target = stack.enter_context(partial.open("wb"))
         for custom_id in _ids(stack.enter_context(source.open("rb"))):
             target.writelines(head.take() for head in heads if head.custom_id == custom_id)
+        target.flush()
+        os.fsync(target.fileno())  # the ledger, which could write it again, goes next
     partial.replace(output)
 
 
