@@ -98,7 +98,7 @@ class Batches:
             return await _visible(tx, principal, batch_id)
 
     async def page(self, principal: Principal, *, after: str | None = None, limit: int = 20) -> Page[Batch]:
-        """Batches of the caller's organization, newest first; raises Refusal BATCH_NOT_FOUND for an unknown ``after``."""
+        """Batches of the caller's organization, newest first; raises Refusal BATCH_NOT_FOUND if ``after`` is none."""
         async with self._db.read() as tx:
             position = None
             if after is not None:
@@ -114,7 +114,7 @@ class Batches:
         organization (contract 9), BATCH_NOT_CANCELLABLE while it is finalizing or once it has ended.
         """
         async with self._db.write() as tx:
-            batch = await _visible(tx, principal, batch_id)
+            batch = await _visible(tx, principal, batch_id, lock=True)
             if principal.member != batch.member and principal.role is not Role.ADMIN:
                 message = "Only the member who created a batch or an administrator of its organization can cancel it."
                 raise Refusal(Code.PERMISSION_DENIED, message, "id")
@@ -212,9 +212,9 @@ async def _check_active(tx: Tx, principal: Principal) -> None:
         raise Refusal(Code.TOO_MANY_ACTIVE_BATCHES, message, retry_after=_COME_BACK_S, should_retry=False)
 
 
-async def _visible(tx: Tx, principal: Principal, batch_id: str, param: str = "id") -> Batch:
+async def _visible(tx: Tx, principal: Principal, batch_id: str, param: str = "id", *, lock: bool = False) -> Batch:
     known = bare(batch_id)
-    batch = await rows.get(tx, principal.org, known) if known else None
+    batch = await rows.get(tx, principal.org, known, lock=lock) if known else None
     if batch is None:
         raise Refusal(Code.BATCH_NOT_FOUND, f"No batch found with id '{batch_id[:100]}'.", param)
     return batch
