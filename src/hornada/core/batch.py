@@ -51,7 +51,7 @@ class StopReason(StrEnum):
 STOP_MESSAGES: dict[StopReason, str] = {
     StopReason.CANCELLED: "This request was not executed because the batch was cancelled.",
     StopReason.EXPIRED: "This request could not be executed before the completion window expired.",
-    StopReason.REVOKED: "This request was not executed because the key, its member or its organization lost its rights.",
+    StopReason.REVOKED: "This request was not executed because its key, member or organization lost its rights.",
     StopReason.NO_CREDIT: "This request was not executed because the organization's balance is used up.",
     StopReason.MODEL_GONE: "This request was not executed because its model was retired.",
     StopReason.INTERNAL: "This request was not executed because of an internal error.",

@@ -17,8 +17,11 @@ class ChunkState(StrEnum):
 
 
 class Span(Struct, frozen=True, array_like=True):
-    """Where a chunk's lines lie: requests ``first .. first + n - 1`` (from 0, blank lines not counted) in the bytes
-    ``offset .. offset + length - 1`` of the input file."""
+    """Where a chunk's lines lie in the input file.
+
+    Requests ``first .. first + n - 1`` (from 0, blank lines not counted) are in the bytes
+    ``offset .. offset + length - 1``.
+    """
 
     first: int
     n: int

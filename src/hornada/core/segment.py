@@ -8,7 +8,7 @@ _ENTRY = struct.Struct("<HBII")
 
 
 class Entry(Struct, frozen=True):
-    """Where one result lies: ``line`` counts from the chunk's first, ``offset`` and ``length`` in the segment's bytes."""
+    """Where one result lies in the segment's bytes; ``line`` counts from the chunk's first."""
 
     line: int
     ok: bool

@@ -6,8 +6,11 @@ from hornada.core.catalog import Model
 
 
 class Gate:
-    """Counts both kinds of calls to one model. Lines may use ``capacity - regular - reserve`` slots, and no more than
-    the model's batch share; a regular call takes its slot whatever is free."""
+    """Counts both kinds of calls to one model.
+
+    Lines may use ``capacity - regular - reserve`` slots, and no more than the model's batch share; a regular call takes
+    its slot whatever is free.
+    """
 
     def __init__(self, model: Model) -> None:
         self._capacity = model.capacity

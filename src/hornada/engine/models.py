@@ -25,6 +25,7 @@ class Models:
         configured: Sequence[Model],
         aliases: Mapping[str, str],
         discover: Sequence[Server],
+        *,
         connect: Callable[[Server], Upstream],
         gates: Gates,
         now: int,
@@ -73,7 +74,5 @@ class Models:
                     continue
                 known = models.get(name)
                 model = self._found(name, server)
-                models[name] = replace(
-                    model, servers=(*(known.servers if known else ()), server), created_at=self._now
-                )
+                models[name] = replace(model, servers=(*(known.servers if known else ()), server), created_at=self._now)
         return Catalog(models=models, aliases=self._aliases)

@@ -67,18 +67,16 @@ class Engine:
             installation.models,
             installation.aliases,
             installation.upstream,
-            self.servers.upstream,
-            self.gates,
-            clock.now(),
-            installation.discovered,
+            connect=self.servers.upstream,
+            gates=self.gates,
+            now=clock.now(),
+            found=installation.discovered,
         )
         self.admission = Admission(db, clock, installation.plans)
         self.usage = UsageLog(db, clock)
         self.files = Files(db, self.blobs, clock, limits)
         catalog = self.models.catalog
-        self.gateway = Gateway(
-            catalog, self.servers, self.gates, limits=limits, record=self.usage.record
-        )
+        self.gateway = Gateway(catalog, self.servers, self.gates, limits=limits, record=self.usage.record)
         self.dispatcher = Dispatcher(
             db,
             self.blobs,
@@ -112,7 +110,11 @@ class Engine:
         )
         self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
         self.batches = Batches(
-            db, clock, limits, on_created=lambda: self._validate.ring(), on_cancelled=self._stopped
+            db,
+            clock,
+            limits,
+            on_created=lambda: self._validate.ring(),
+            on_cancelled=self._stopped,
         )
         self._dispatch = Looper("dispatcher", self.dispatcher.once, FLUSH_S)
         self._validate = Looper("validator", self.validator.once, 2.0)
@@ -159,6 +161,7 @@ class Engine:
         await asyncio.gather(*late, return_exceptions=True)
         with contextlib.suppress(HornadaError):
             await self.dispatcher.close(grace_s)
+        with contextlib.suppress(HornadaError):
             await self.usage.once()
         await self.servers.close()
         await self.db.close()
