@@ -6,10 +6,11 @@ from msgspec import Struct
 
 
 class Role(StrEnum):
-    """A member's role in its organization."""
+    """What a caller is: a member's role in its organization, or whoever operates the platform."""
 
     ADMIN = "admin"
     MEMBER = "member"
+    OPERATOR = "operator"
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -24,7 +25,11 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """The caller of one request: a key of a member of an organization. ``models`` None: every model."""
+    """The caller of one request: a key of a member of an organization. ``models`` None: every model.
+
+    The operator belongs to no organization (``org``, ``member`` and ``key`` are empty) and reaches every one's batches
+    and files. ``requests_per_minute``: a limit of the key's own, below its plan's.
+    """
 
     org: str
     member: str
@@ -33,3 +38,4 @@ class Principal(Struct, frozen=True, kw_only=True):
     plan: Plan
     models: frozenset[str] | None = None
     expires_at: int | None = None
+    requests_per_minute: int | None = None
