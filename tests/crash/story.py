@@ -102,7 +102,9 @@ class Story:
         counts = {"total": self.lines, "completed": found.ok, "failed": found.failed}
         assert self.batch["request_counts"] == counts
         for path in (good, bad):
-            numbers = [int(json.loads(row)["custom_id"].removeprefix("line-")) for row in path.open("rb")]
+            numbers = [
+                int(json.loads(row)["custom_id"].removeprefix("line-")) for row in path.read_bytes().splitlines()
+            ]
             assert numbers == sorted(numbers), f"{path.name} is not in input order"
         assert self.billed() == (found.ok, found.ok * TOKENS)
 

@@ -24,6 +24,7 @@ POINTS = [
     "drain_committed",
     "output_written",
 ]
+AFTER_A_COMMIT = {"segment_written:2", "tick_committed", "tick_committed:2", "drain_committed", "output_written"}
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -31,6 +32,7 @@ def test_a_kill_at_a_write_boundary_costs_nothing(point: str, server: Hornada, s
     story = Story(server, stub, data)
     server.start({ARMED: point})
     story.until_it_dies()
+    assert bool(story.durable) == (point in AFTER_A_COMMIT), "the point is not where its name says"
     server.start()
     story.go()
     story.check_end()
