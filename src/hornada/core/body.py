@@ -198,7 +198,7 @@ _decode_model = msgspec.json.Decoder(_Model).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 _MODEL_KEY = re.compile(rb'"model"[ \t\r\n]*+:[ \t\r\n]*+')
-_CANDIDATES = 4
+_CANDIDATES = 8
 
 
 def with_model(body: bytes, model: str) -> bytes:

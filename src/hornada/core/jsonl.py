@@ -28,12 +28,13 @@ _BLANK = b" \t\r"
 class Checked(Struct, frozen=True, kw_only=True):
     """What one pass over an input file found.
 
-    ``model``: what the file's model resolves to, None when no line names one. ``total``: requests read (one more than
+    ``model``: what the file's model resolves to, None when no line names one; ``names``: what the lines call it. ``total``: requests read (one more than
     the limit when reading stopped there). ``inputs``: embedding inputs, 0 for other endpoints. ``spans``: the chunks,
     none when there are findings.
     """
 
     model: str | None
+    names: tuple[str, ...]
     findings: tuple[Finding, ...]
     total: int
     inputs: int
@@ -79,6 +80,7 @@ class Checker:
         findings = (*self._file_findings(), *self._findings)[:MAX_FINDINGS]
         return Checked(
             model=self._judge.model,
+            names=self._judge.names,
             findings=findings,
             total=self._total,
             inputs=self._judge.inputs,

@@ -78,12 +78,17 @@ class Judge:
         self._rules = rules
         self._endpoint = rules.endpoint
         self._ids: dict[str | bytes, int] = {}
-        self._good_names: set[str] = set()
+        self._good_names: dict[str, None] = {}
         self._strings: list[str] = []
         self.counts_inputs = rules.endpoint == EMBEDDINGS
         self._decode = _decoder(_EmbeddingLine if self.counts_inputs else _Line, self._strings)
         self.model: str | None = None
         self.inputs = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name under which lines asked for the model, in the order in which they were first used."""
+        return tuple(self._good_names)
 
     def accepts(self, line: bytes, number: int) -> bool:
         """Whether the line is surely clean; if not, ask ``faults``. ``number`` is the physical line, from 1."""
@@ -224,7 +229,7 @@ class Judge:
             )
         code, message = _name_fault(name, named, self._endpoint)
         if not message:
-            self._good_names.add(name)
+            self._good_names[name] = None
         return code, message
 
 

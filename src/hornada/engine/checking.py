@@ -19,7 +19,8 @@ INLINE_BYTES = 64 * 1024
 async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
     """Checks the ``size`` bytes of the blob ``key`` (contract 3).
 
-    Raises Unavailable when the blob cannot be read or the checking process died, Broken when the blob is missing.
+    Raises Unavailable when the blob cannot be read or the checking process died, Broken when the blob is missing or
+    short.
     """
     if size <= INLINE_BYTES:
         checker = Checker(rules)
@@ -30,6 +31,7 @@ async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Ch
 
 async def _check_apart(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
     path = blobs.path(key)
+    await blobs.read(key, size - 1, 1)  # so that a missing or short blob is told by the store and not by the process
     worker = await _start([] if path is None else [str(path)])
     try:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may need no more, or be dead: see below
