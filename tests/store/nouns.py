@@ -12,7 +12,7 @@ NOW = 1_760_000_000 * SECOND
 DAY = 86_400 * SECOND
 
 
-def a_file(  # noqa: PLR0913
+def a_file(
     *,
     org: str = "org",
     sha256: str = "ab",
