@@ -148,6 +148,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     endpoint: str
     completion_window: str
     model: str | None
+    names: tuple[str, ...] = ()
     input_file: str
     status: Status
     stop: StopReason | None

@@ -242,11 +242,19 @@ class Dispatcher:
         if not ids:
             return
         async with self._db.read() as tx:
-            statuses = await batches.running(tx, ids)
+            standing = await batches.standing(tx, ids)
         for batch in ids:
-            status, reason = statuses.get(batch, (Status.FAILED, StopReason.INTERNAL))
-            if status is not Status.IN_PROGRESS or reason is not None:
-                self.stop_batch(batch, reason or StopReason.INTERNAL)
+            stands = standing.get(batch)
+            if stands is None or stands.status is not Status.IN_PROGRESS or stands.stop is not None:
+                self.stop_batch(batch, (stands and stands.stop) or StopReason.INTERNAL)
+            else:
+                self._give_up_moved(batch, stands.model)
+
+    def _give_up_moved(self, batch: str, model: str | None) -> None:
+        """Starts no line of chunks that another model runs from now on; they are handed back for it to claim."""
+        for held in self._of(batch):
+            if held.work.chunk.model != model:
+                self._lanes[held.work.chunk.model].stop(held, StopReason.MODEL_GONE)
 
     def _abort_late(self) -> None:
         """Ends calls of expired batches whose time of grace has passed."""

@@ -307,8 +307,8 @@ async def _unmentioned(tx: Tx, keys: list[str]) -> list[str]:
     files = [key for key in keys if not key.startswith("seg/")]
     segments = {key: key.split("/")[1] for key in keys if key.startswith("seg/")}
     mentioned = await rows.known(tx, files)
-    statuses = await batch.running(tx, set(segments.values()))
-    live = {of for of, (status, _) in statuses.items() if status in LIVE}
+    standing = await batch.standing(tx, set(segments.values()))
+    live = {of for of, stands in standing.items() if stands.status in LIVE}
     return [key for key in files if key not in mentioned] + [key for key, of in segments.items() if of not in live]
 
 

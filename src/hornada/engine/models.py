@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from hornada.core.catalog import Catalog, Model, Server
 from hornada.engine.capacity import Gates
+from hornada.store.catalog import Shelf
 from hornada.upstream.discovery import models as ask
 from hornada.upstream.protocol import Failure, Upstream
 
@@ -39,6 +40,7 @@ class Models:
         self._now = now
         self._found = found
         self._named: dict[Server, tuple[str, ...]] = {}
+        self._shelf = Shelf({}, {})
         self._catalog = self._merged()
 
     def catalog(self) -> Catalog:
@@ -49,6 +51,12 @@ class Models:
     def complete(self) -> bool:
         """Whether every server to be asked has answered at least once."""
         return len(self._named) == len(self._discover)
+
+    def overlay(self, shelf: Shelf) -> None:
+        """Takes over what operators have set: it stands before the configuration and what servers say."""
+        if shelf != self._shelf:
+            self._shelf = shelf
+            self._refresh()
 
     async def once(self) -> bool:
         """Asks every server; never more to do at once."""
@@ -61,10 +69,13 @@ class Models:
             if self._named.get(server) != tuple(names):
                 log.info("%s runs %s", server.url, ", ".join(names) or "no model")
             self._named[server] = tuple(names)
+        self._refresh()
+        return False
+
+    def _refresh(self) -> None:
         self._catalog = self._merged()
         for model in self._catalog.models.values():
             self._gates.resize(model)
-        return False
 
     def _merged(self) -> Catalog:
         models: dict[str, Model] = dict(self._configured)
@@ -75,4 +86,9 @@ class Models:
                 known = models.get(name)
                 model = self._found(name, server)
                 models[name] = replace(model, servers=(*(known.servers if known else ()), server), created_at=self._now)
-        return Catalog(models=models, aliases=self._aliases)
+        for name, set_model in self._shelf.models.items():
+            models.pop(name, None)
+            if set_model is not None:
+                models[name] = set_model
+        aliases = {name: model for name, model in {**self._aliases, **self._shelf.aliases}.items() if model}
+        return Catalog(models=models, aliases=aliases)

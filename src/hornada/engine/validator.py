@@ -112,7 +112,9 @@ class Validator:
         runs, now = to is Status.IN_PROGRESS, self._clock.now()
         async with self._db.write() as tx:
             over = await _over_queue(tx, batch, checked.total, plan) if runs else None
-            accepted = over is None and await batches.accept(tx, stage, to, model=model, total=checked.total, now=now)
+            accepted = over is None and await batches.accept(
+                tx, stage, to, model=model, names=checked.names, total=checked.total, now=now
+            )
             if accepted:
                 await chunks.plan(tx, batch, model, checked.spans, ChunkState.READY if runs else ChunkState.DONE)
             elif over is None:  # it was cancelled or expired meanwhile: looked at again as what it is now

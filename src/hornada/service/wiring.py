@@ -19,6 +19,7 @@ from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
+from hornada.engine.curator import Curator
 from hornada.engine.dispatcher import FLUSH_S, Dispatcher
 from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
@@ -29,7 +30,9 @@ from hornada.engine.reaper import Reaper
 from hornada.engine.servers import Servers
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
+from hornada.engine.warden import Warden
 from hornada.store import connect
+from hornada.store.catalog import shelf
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
 
@@ -108,6 +111,8 @@ class Engine:
             limits=limits,
             on_ended=lambda: self._tidy.ring(),
         )
+        self.warden = Warden(db, clock, self.models, on_stopped=self._stopped)
+        self.curator = Curator(db, clock, self.models, on_changed=lambda: self._watch.ring())
         self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
         self.batches = Batches(
             db,
@@ -124,7 +129,16 @@ class Engine:
         self._write_usage = Looper("usage", self.usage.once, 0.5)
         self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
         self._asked_at = -_DISCOVER_S
-        self.loops = [self._dispatch, self._validate, self._finalize, self._reap, self._tidy, self._write_usage]
+        self._watch = Looper("warden", self.warden.once, 0.5)
+        self.loops = [
+            self._dispatch,
+            self._validate,
+            self._finalize,
+            self._reap,
+            self._watch,
+            self._tidy,
+            self._write_usage,
+        ]
         if installation.upstream:
             self.loops.append(self._ask_models)
         self.dispatcher.bell(self._dispatch.ring)
@@ -142,6 +156,8 @@ class Engine:
             await db.migrate()
             engine = cls(installation, db, clock)
             await engine.reaper.void(engine.owner)
+            async with db.read() as tx:
+                engine.models.overlay(await shelf(tx))
         except BaseException:
             await db.close()
             raise

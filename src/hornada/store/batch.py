@@ -18,10 +18,11 @@ from hornada.store.database import Row, Tx, Value
 
 _ERRORS = msgspec.json.Decoder(tuple[Finding, ...])
 _METADATA = msgspec.json.Decoder(dict[str, str])
+_NAMES = msgspec.json.Decoder(tuple[str, ...])
 _USAGE = msgspec.json.Decoder(Usage)
 _COLUMNS = (
-    "id, org, member, key, dialect, endpoint, completion_window, model, input_file, status, stop, checked, created_at,"
-    " expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at, cancelled_at,"
+    "id, org, member, key, dialect, endpoint, completion_window, model, names, input_file, status, stop, checked,"
+    " created_at, expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at, cancelled_at,"
     " expired_at, total, n_ok, n_failed, output_file, error_file, output_lifetime_s, metadata, errors, usage"
 )
 
@@ -34,6 +35,22 @@ class Stage(msgspec.Struct, frozen=True):
     tries: int
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """What a worker must know of a batch whose chunks it holds."""
+
+    status: Status
+    stop: StopReason | None
+    model: str | None
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """A running batch: the model that runs it, and the names under which its lines ask for one."""
+
+    id: str
+    model: str
+    names: tuple[str, ...]
+
+
 def _batch(row: Row, counts: RequestCounts) -> Batch:
     return Batch(
         id=row["id"],
@@ -44,6 +61,7 @@ def _batch(row: Row, counts: RequestCounts) -> Batch:
         endpoint=row["endpoint"],
         completion_window=row["completion_window"],
         model=row["model"],
+        names=_NAMES.decode(row["names"]) if row["names"] else (),
         input_file=row["input_file"],
         status=Status(row["status"]),
         stop=StopReason(row["stop"]) if row["stop"] else None,
@@ -228,18 +246,21 @@ async def void_stages(tx: Tx) -> None:
     await tx.run("UPDATE batch SET stage_owner = NULL, stage_until = 0 WHERE stage_until > 0")
 
 
-async def accept(tx: Tx, stage: Stage, to: Status, *, model: str, total: int, now: int) -> bool:
+async def accept(
+    tx: Tx, stage: Stage, to: Status, *, model: str, names: Sequence[str], total: int, now: int
+) -> bool:
     """Records that the file holds ``total`` good lines and where the batch goes; False if the stage was lost."""
     stamp = f" {STAMPS[to]} = :now," if to is not stage.batch.status else ""
     return (
         await tx.run(
-            "UPDATE batch SET checked = 1, model = :model, total = :total, status = :to, updated_at = :now,"  # noqa: S608
-            f"{stamp} stage_owner = NULL, stage_until = 0, stage_tries = 0"
+            "UPDATE batch SET checked = 1, model = :model, names = :names, total = :total, status = :to,"  # noqa: S608
+            f" updated_at = :now,{stamp} stage_owner = NULL, stage_until = 0, stage_tries = 0"
             " WHERE id = :id AND stage_epoch = :epoch AND status = :status AND checked = 0",
             id=stage.batch.id,
             epoch=stage.epoch,
             status=stage.batch.status,
             model=model,
+            names=msgspec.json.encode(list(names)).decode(),
             total=total,
             to=to,
             now=now,
@@ -347,13 +368,64 @@ async def assemble(
     )
 
 
-async def running(tx: Tx, batches: Collection[str]) -> dict[str, tuple[Status, StopReason | None]]:
-    """Status and stop reason of the given batches."""
+async def standing(tx: Tx, batches: Collection[str]) -> dict[str, Standing]:
+    """How the given batches stand."""
     if not batches:
         return {}
     names, params = _names("b", batches)
-    rows = await tx.rows(f"SELECT id, status, stop FROM batch WHERE id IN ({names})", **params)  # noqa: S608
-    return {row["id"]: (Status(row["status"]), StopReason(row["stop"]) if row["stop"] else None) for row in rows}
+    rows = await tx.rows(f"SELECT id, status, stop, model FROM batch WHERE id IN ({names})", **params)  # noqa: S608
+    return {
+        row["id"]: Standing(Status(row["status"]), StopReason(row["stop"]) if row["stop"] else None, row["model"])
+        for row in rows
+    }
+
+
+async def asking(tx: Tx) -> list[Asking]:
+    """What every batch whose lines run asks for."""
+    rows = await tx.rows("SELECT id, model, names FROM batch WHERE status = 'in_progress' AND stop IS NULL")
+    return [
+        Asking(row["id"], row["model"], _NAMES.decode(row["names"]) if row["names"] else (row["model"],))
+        for row in rows
+    ]
+
+
+async def unauthorized(tx: Tx, now: int) -> list[str]:
+    """Batches whose lines run though their key, its member or its organization has lost its rights."""
+    rows = await tx.rows(
+        "SELECT batch.id FROM batch LEFT JOIN api_key ON api_key.id = batch.key"
+        " LEFT JOIN member ON member.id = api_key.member LEFT JOIN organization ON organization.id = batch.org"
+        " WHERE batch.status = 'in_progress' AND batch.stop IS NULL AND (api_key.id IS NULL"
+        " OR api_key.revoked_at IS NOT NULL OR api_key.expires_at <= :now OR member.removed_at IS NOT NULL"
+        " OR organization.suspended_at IS NOT NULL)",
+        now=now,
+    )
+    return [row["id"] for row in rows]
+
+
+async def running_of(tx: Tx, org: str) -> list[str]:
+    """The batches of an organization whose lines run."""
+    rows = await tx.rows("SELECT id FROM batch WHERE org = :org AND status = 'in_progress' AND stop IS NULL", org=org)
+    return [row["id"] for row in rows]
+
+
+async def halt(tx: Tx, batch: str, reason: StopReason, now: int) -> bool:
+    """Starts no line of a running batch any more; it drains and ends by itself. False if it was not running."""
+    halted = await tx.run(
+        "UPDATE batch SET stop = :reason, updated_at = :now WHERE id = :id AND status = 'in_progress' AND stop IS NULL",
+        id=batch,
+        reason=reason,
+        now=now,
+    )
+    if halted:
+        await tx.run("UPDATE chunk SET state = 'done' WHERE batch = :id AND state = 'ready'", id=batch)
+        await drain(tx, batch, now)
+    return halted == 1
+
+
+async def rekey(tx: Tx, batch: str, model: str) -> None:
+    """Has the open chunks of a running batch run by another model; whoever holds one hands it back."""
+    await tx.run("UPDATE batch SET model = :model WHERE id = :id AND status = 'in_progress'", id=batch, model=model)
+    await tx.run("UPDATE chunk SET model = :model WHERE batch = :id AND state <> 'done'", id=batch, model=model)
 
 
 async def assembled(tx: Tx, limit: int) -> list[str]:
