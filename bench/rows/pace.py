@@ -16,7 +16,7 @@ def slow_server(setting: Setting) -> list[Result]:
 
 def paced(setting: Setting, slots: int, share: float, cores: float | None) -> Result:
     """One number of slots."""
-    lines = setting.pick(10_000, 50_000)
+    lines = setting.pick(max(10_000, 20 * slots), 50_000)
     setting.quiet(latency_ms=LATENCY_S * 1000)
     with setting.server(slots) as server:
         run = setting.batch(server, setting.input(lines))
@@ -41,7 +41,7 @@ def paced(setting: Setting, slots: int, share: float, cores: float | None) -> Re
 
 def refusing_server(setting: Setting) -> list[Result]:
     """P4: 32 slots, 429 beyond them, a client that believes in 64."""
-    lines = setting.pick(3_000, 10_000)
+    lines = setting.pick(3_000, 6_000)
     setting.quiet(latency_ms=setting.pick(100, 200), max_inflight=SERVER_SLOTS)
     with setting.server(2 * SERVER_SLOTS) as server:
         run = setting.batch(server, setting.input(lines))
