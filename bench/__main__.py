@@ -53,6 +53,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Runs it; the exit code."""
     asked = arguments(given)
     signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started us with it ignored
     folder = build.FOLDER / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
