@@ -1,6 +1,7 @@
 """Reading an input file: what a line is, what is wrong with it, and where the chunks lie."""
 
 import gzip
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -178,6 +179,11 @@ def test_the_model_is_what_its_name_resolves_to() -> None:
     assert check(b"{oops").model is None
 
 
+def test_every_name_that_lines_have_for_the_model_is_kept_once() -> None:
+    named = [line("a", body=body(model="Turbo")), line("b"), line("c", body=body(model="Turbo"))]
+    assert check(b"\n".join(named)).names == ("Turbo", "m-chat")
+
+
 def test_messages_name_the_limit_and_the_value_but_never_quote_a_whole_line() -> None:
     data = b"\n".join(
         [
@@ -343,7 +349,7 @@ def test_however_a_file_is_cut_the_result_is_the_same(data: bytes, cuts: list[in
     whole = check(data, given_rules)
     checker = Checker(given_rules)
     places = sorted({0, *(min(cut, len(data)) for cut in cuts), len(data)})
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in itertools.pairwise(places):
         checker.feed(data[start:end])
     assert checker.finish() == whole
     assert check(data, given_rules, block=1) == whole

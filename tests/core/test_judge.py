@@ -11,9 +11,11 @@ from tests.core.lines import CHAT, EMBEDDINGS, rules
 KEYS = st.sampled_from(['"custom_id"', '"body"', '"url"', '"method"', '"note"', '"custom\\u005fid"', '"\\u0075rl"'])
 BODY_KEYS = st.sampled_from(['"model"', '"stream"', '"input"', '"x"', '"m\\u006fdel"'])
 SCALARS = st.sampled_from(
-    ['"a"', '"b"', '"POST"', '"post"', f'"{CHAT}"', f'"{EMBEDDINGS}"', '"m-chat"', '"Turbo"', '"m-ghost"', '""']
-    + ["1", "1e400", "null", "true", "false", '"\\ud83d"', '"\\u0061"', f'"{"i" * 513}"', f'"{"i" * 512}"', "NaN"]
-    + ['["x","y"]', "[1,2]", "[[1],[2]]", '[1,"x"]', "[]", "[ ]", "{}", "[" * 130 + "]" * 130, "9" * 5000]
+    [
+        *('"a"', '"b"', '"POST"', '"post"', f'"{CHAT}"', f'"{EMBEDDINGS}"', '"m-chat"', '"Turbo"', '"m-ghost"', '""'),
+        *("1", "1e400", "null", "true", "false", '"\\ud83d"', '"\\u0061"', f'"{"i" * 513}"', f'"{"i" * 512}"', "NaN"),
+        *('["x","y"]', "[1,2]", "[[1],[2]]", '[1,"x"]', "[]", "[ ]", "{}", "[" * 130 + "]" * 130, "9" * 5000),
+    ]
 )
 
 

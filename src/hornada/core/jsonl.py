@@ -28,9 +28,9 @@ _BLANK = b" \t\r"
 class Checked(Struct, frozen=True, kw_only=True):
     """What one pass over an input file found.
 
-    ``model``: what the file's model resolves to, None when no line names one; ``names``: what the lines call it. ``total``: requests read (one more than
-    the limit when reading stopped there). ``inputs``: embedding inputs, 0 for other endpoints. ``spans``: the chunks,
-    none when there are findings.
+    ``model``: what the file's model resolves to, None when no line names one; ``names``: what the lines call it.
+    ``total``: requests read (one more than the limit when reading stopped there). ``inputs``: embedding inputs, 0 for
+    other endpoints. ``spans``: the chunks, none when there are findings.
     """
 
     model: str | None
@@ -68,9 +68,13 @@ class Checker:
         self._end_open_line(1)
         rest = lines.pop()
         for line in lines:
-            if self.stopped:
+            if not line.strip(_BLANK):  # here, because a file may hold a hundred million of them
+                self._offset += len(line) + 1
+                self._number += 1
+            elif self.stopped:
                 return
-            self._take(line, len(line) + 1)
+            else:
+                self._take(line, len(line) + 1)
         self._open.add(rest)
 
     def finish(self) -> Checked:
