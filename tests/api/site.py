@@ -19,6 +19,7 @@ from hornada.engine.batches import Batches
 from hornada.engine.capacity import Gates
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
+from hornada.engine.meter import Meter
 from hornada.engine.servers import Servers
 from hornada.store import connect
 from hornada.store.database import Database
@@ -26,6 +27,7 @@ from hornada.upstream import connect as connect_upstream
 from tests.conftest import Hands
 
 KEY = "sk-test"
+PLAN = Plan(active_batches=3, requests_per_minute=100_000)
 DIALECTS = {"/v1": "infernode", "/infernode/v1": "infernode", "/openai/v1": "novita", "/strict/v1": "openai"}
 CHAT, EMBED, TEXT = "/v1/chat/completions", "/v1/embeddings", "/v1/completions"
 
@@ -67,6 +69,7 @@ async def open_site(
     folder: Path,
     *,
     batches_enabled: bool = True,
+    plan: Plan = PLAN,
     ready: Sequence[str] = (),
     event: LastEvent | None = LAST,
     metrics: Callable[[], bytes] = lambda: b"hornada_up 1\n",
@@ -76,7 +79,7 @@ async def open_site(
     db = await connect(f"sqlite:///{folder}/ledger.db", clock)
     try:
         await db.migrate()
-        admission = Admission(db, clock, {"default": Plan(active_batches=3)})
+        admission = Admission(db, clock, {"default": plan})
         await admission.bootstrap("default", KEY)
 
         async def balance(principal: Principal) -> Balance:
@@ -91,6 +94,7 @@ async def open_site(
             files=Files(db, open_blobs(f"file://{folder}/blobs"), clock, limits),
             batches=Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None),
             admission=admission,
+            meter=Meter(clock),
             gateway=gateway,
             catalog=lambda: CATALOG,
             balance=balance,

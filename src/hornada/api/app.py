@@ -18,6 +18,7 @@ from hornada.api.call import (
     respond,
 )
 from hornada.api.content import RangeRefused
+from hornada.api.metering import count, linger
 from hornada.api.router import NotAllowed, Router
 from hornada.api.routes import table
 from hornada.api.services import Services
@@ -34,6 +35,7 @@ class App:
 
     def __init__(self, services: Services) -> None:
         self._admission = services.admission
+        self._meter = services.meter
         self._dialects = services.dialects
         self.routes = table(services, lambda: self._document, lambda: self._page)
         self._router = Router(self.routes, services.dialects)
@@ -58,13 +60,14 @@ class App:
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an envelope
             response = _failed(call, error)
         if response is not None:
-            await respond(call.send, response)
+            await (linger(call, response) if call.lingering else respond(call.send, response))
 
     async def _answer(self, call: Call, rest: str | None) -> Response | None:
         found = self._router.find(call.scope, rest)
         call.params = found.params
         if not found.route.public:
             call.principal = await self._admission.principal(_token(call.scope))
+            count(call, self._meter)
         return await found.route.handler(call)
 
     @cached_property

@@ -34,20 +34,21 @@ class Response(Struct, frozen=True):
 
 
 class Outgoing:
-    """The ``send`` of one call: every answer that leaves through it carries the request's id."""
+    """The ``send`` of one call: every answer that leaves through it carries the request's id, and ``headers``."""
 
-    __slots__ = ("_id", "_send", "started")
+    __slots__ = ("_id", "_send", "headers", "started")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self._id = request_id.encode()
+        self.headers: Headers = ()
         self.started = False
 
     async def __call__(self, message: Message) -> None:
         """Passes a message on."""
         if message["type"] == "http.response.start":
             self.started = True
-            headers = list(message.get("headers", ()))
+            headers = [*message.get("headers", ()), *self.headers]
             if not any(name == b"x-request-id" for name, _ in headers):
                 headers.append((b"x-request-id", self._id))
             message = {**message, "headers": headers}
@@ -58,9 +59,10 @@ class Call:
     """One call. ``principal`` is set on every route that asks for a key, ``params`` hold the path's decoded pieces.
 
     ``closing``: the connection cannot be used again after a refusal, because part of the body was left unread.
+    ``lingering``: and it closes a moment after the answer, because the client may still be sending.
     """
 
-    __slots__ = ("closing", "dialect", "id", "params", "principal", "receive", "scope", "send")
+    __slots__ = ("closing", "dialect", "id", "lingering", "params", "principal", "receive", "scope", "send")
 
     principal: Principal
 
@@ -72,6 +74,7 @@ class Call:
         self.dialect = dialect
         self.params: Mapping[str, str] = {}
         self.closing = (self.header(b"expect") or "").lower() == "100-continue"
+        self.lingering = False
 
     def header(self, name: bytes) -> str | None:
         """The first header of that (lower-case) name."""
@@ -137,13 +140,18 @@ def json_response(value: object, status: int = 200, headers: Headers = ()) -> Re
 
 async def respond(send: Send, response: Response) -> None:
     """Sends a whole response."""
+    await start(send, response)
+    await send({"type": "http.response.body", "body": response.body})
+
+
+async def start(send: Send, response: Response) -> None:
+    """Sends a response's head."""
     headers = [
         (b"content-type", response.media),
         (b"content-length", str(len(response.body)).encode()),
         *response.headers,
     ]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "http.response.body", "body": response.body})
 
 
 def _too_large(actual: str) -> Refusal:

@@ -12,6 +12,7 @@ from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
+from hornada.engine.meter import Meter
 
 
 class LastEvent(Struct, frozen=True, kw_only=True):
@@ -46,6 +47,7 @@ class Services:
     files: Files
     batches: Batches
     admission: Admission
+    meter: Meter
     gateway: Gateway
     catalog: Callable[[], Catalog]
     balance: Callable[[Principal], Awaitable[Balance]]

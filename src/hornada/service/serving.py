@@ -140,6 +140,7 @@ def services(engine: Engine, config: Config) -> Services:
         files=engine.files,
         batches=engine.batches,
         admission=engine.admission,
+        meter=engine.meter,
         gateway=engine.gateway,
         catalog=engine.models.catalog,
         balance=balance,

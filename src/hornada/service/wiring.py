@@ -25,6 +25,7 @@ from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
 from hornada.engine.gateway import Gateway
 from hornada.engine.looper import Looper
+from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.reaper import Reaper
 from hornada.engine.servers import Servers
@@ -76,6 +77,7 @@ class Engine:
             found=installation.discovered,
         )
         self.admission = Admission(db, clock, installation.plans)
+        self.meter = Meter(clock)
         self.usage = UsageLog(db, clock)
         self.files = Files(db, self.blobs, clock, limits)
         catalog = self.models.catalog
