@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -99,7 +99,8 @@ async def serving(handler: Handler, **listen: object) -> AsyncIterator[ModelServ
         if tasks:
             await asyncio.wait(tasks)
         for each in visits:
-            each.writer.transport.abort()
+            with suppress(AttributeError):  # asyncio's transports forget their loop once they are closed
+                each.writer.transport.abort()
         for _ in range(3):
             await asyncio.sleep(0)
 

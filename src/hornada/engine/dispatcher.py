@@ -20,6 +20,7 @@ from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
 from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.lanes import Lanes
+from hornada.engine.strain import Strain
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import ledger, segment
@@ -69,6 +70,7 @@ class Dispatcher:
         self._lanes: dict[str, Lanes] = {}
         self._placed: dict[tuple[str, int, int], tuple[str, int]] = {}
         self._backlog = Backlog()
+        self._strain = Strain(clock, self._pump)
         self._uncertain = False
         self._strays = False
         self._flushed_at = 0.0
@@ -157,6 +159,9 @@ class Dispatcher:
                 del self._held[key]
         if settled:
             self._on_settled()
+        self._pump()
+
+    def _pump(self) -> None:
         for lanes in self._lanes.values():
             lanes.pump()
 
@@ -350,6 +355,7 @@ class Dispatcher:
         if lanes is None:
             lanes = self._lanes[model] = Lanes(
                 self._gates.of(self._catalog().models[model]),
+                self._strain,
                 self._caller.attempt,
                 self._clock,
                 on_low=self._ask,

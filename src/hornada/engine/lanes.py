@@ -13,6 +13,7 @@ from hornada.core.line import Reply
 from hornada.engine.capacity import Gate
 from hornada.engine.held import Held
 from hornada.engine.retries import BUSY_SPAN_S, BUSY_TRIES, MAX_TRIES, Again, Health, Kind, Result, Tries, backoff
+from hornada.engine.strain import Strain
 
 Attempt = Callable[[Held, int], Awaitable[Result]]
 """Sends a line once."""
@@ -32,6 +33,7 @@ class Lanes:
     def __init__(
         self,
         gate: Gate,
+        strain: Strain,
         attempt: Attempt,
         clock: Clock,
         *,
@@ -40,6 +42,7 @@ class Lanes:
         may_start: Callable[[], bool],
     ) -> None:
         self._gate = gate
+        self._strain = strain
         self._attempt = attempt
         self._clock = clock
         self._on_low = on_low
@@ -104,14 +107,29 @@ class Lanes:
 
     def pump(self) -> None:
         """Starts as many lanes as there are slots and lines."""
-        while self.waiting > 0 and not self._closed and self._may_start() and self._gate.try_line():
+        while self.waiting > 0 and not self._closed and self._may_start() and self._take_slot():
             item = self._pop()
             if item is None:
-                self._gate.line_done()
+                self._leave_slot()
                 return
             task = asyncio.get_running_loop().create_task(self._lane(*item))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _take_slot(self) -> bool:
+        if not self._strain.try_line():
+            return False
+        taken = self._gate.try_line()
+        if not taken:
+            self._strain.line_done()
+        return taken
+
+    def _keep_slot(self) -> bool:
+        return self._gate.keep_line() and self._strain.keep_line()
+
+    def _leave_slot(self) -> None:
+        self._gate.line_done()
+        self._strain.line_done()
 
     async def _lane(self, held: Held, line: int) -> None:
         """Sends one line after another on one slot for as long as both are there."""
@@ -120,14 +138,14 @@ class Lanes:
         try:
             while True:
                 await self._send(held, line, task)
-                if self._closed or not self._gate.keep_line() or not self._may_start():
+                if self._closed or not self._keep_slot() or not self._may_start():
                     return
                 item = self._pop()
                 if item is None:
                     return
                 held, line = item
         finally:
-            self._gate.line_done()
+            self._leave_slot()
             if not self._closed:
                 asyncio.get_running_loop().call_soon(self.pump)
 

@@ -16,6 +16,7 @@ HEAD_BYTES = 64 * 1024
 """The most that a head (or trailers, or the framing of chunks) may take without a byte of a body."""
 _SLICE = 256 * 1024
 _NEVER = float("inf")
+_FRESH_S = 0.01
 
 
 class Owner(Protocol):
@@ -54,6 +55,7 @@ class Connection(asyncio.Protocol):
         self._begin_answer()
         self.alive = False
         self.deadline = _NEVER
+        self.idle_since = 0.0
 
     # --- calls -------------------------------------------------------------------------------------------------------
 
@@ -89,8 +91,12 @@ class Connection(asyncio.Protocol):
             raise
 
     def fit(self, now: float) -> bool:
-        """Whether an idle connection may be used: not too old, and nothing (such as the server's farewell) unread."""
-        return self.alive and now < self.deadline and not self._poll.poll(0)
+        """Whether an idle connection may be used: not too old, and nothing (such as the server's farewell) unread.
+
+        What has just answered is not asked: the loop has only just read from it, and the question is a system call.
+        """
+        fresh = now - self.idle_since < _FRESH_S
+        return self.alive and now < self.deadline and (fresh or not self._poll.poll(0))
 
     def expire(self) -> None:
         """Its deadline has passed."""

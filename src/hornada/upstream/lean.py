@@ -86,7 +86,8 @@ class Lean:
 
     def free(self, connection: Connection) -> None:
         """Keeps an idle connection for the next call."""
-        connection.deadline = asyncio.get_running_loop().time() + self._keepalive
+        connection.idle_since = asyncio.get_running_loop().time()
+        connection.deadline = connection.idle_since + self._keepalive
         self._idle.append(connection)
 
     def lost(self, connection: Connection) -> None:
