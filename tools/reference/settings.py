@@ -5,7 +5,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hornada.config.settings import MODEL, PLAN, PRICE, SECTIONS, TABLED, TOP, UPSTREAM, Setting
+from hornada.config.settings import PLAN, SECTIONS, TABLED, TOP
+from hornada.core.model_table import MODEL, PRICE, UPSTREAM
+from hornada.core.table import Setting
 from tools.reference.markdown import code, head, table
 
 INTRODUCTION = """

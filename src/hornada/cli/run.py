@@ -12,9 +12,9 @@ import typer
 
 from hornada.cli.exit import ExitCode
 from hornada.cli.progress import Reporter, reporter, spoken
-from hornada.config.kinds import URL
 from hornada.core.batch import Status
 from hornada.core.catalog import ENDPOINTS
+from hornada.core.kinds import URL
 from hornada.core.run import Progress, RunRequest, Unreachable
 
 

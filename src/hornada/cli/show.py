@@ -55,6 +55,7 @@ def _model(model: Model) -> dict[str, Any]:
         "endpoints": sorted(model.endpoints) if model.endpoints else None,
         "capacity": model.capacity,
         "batch": model.batch_slots,
+        "reserve": model.reserve,
         "price": price,
     }
 

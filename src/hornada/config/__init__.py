@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from hornada.config.parse import parse
-from hornada.config.sources import FILE_VARIABLE, ConfigError, Problems, merge, read_environment, read_file, read_flags
+from hornada.config.sources import FILE_VARIABLE, ConfigError, merge, read_environment, read_file, read_flags
 from hornada.config.tree import BootstrapSettings, Config, ProcessRole, ServerSettings, StorageSettings
+from hornada.core.table import Problems
 
 __all__ = ["BootstrapSettings", "Config", "ConfigError", "ProcessRole", "ServerSettings", "StorageSettings", "load"]
 

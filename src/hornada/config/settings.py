@@ -1,61 +1,21 @@
 """Every setting, one row each: key, kind, default and what it is for; the reference is generated from here."""
 
-from typing import Any
-
-from msgspec import UNSET, Struct, structs
-
-from hornada.config.kinds import (
+from hornada.config.tree import DEFAULT_DATA, DEFAULT_DIALECTS, BootstrapSettings, ProcessRole, ServerSettings
+from hornada.core.account import Plan
+from hornada.core.kinds import (
     BLOBS,
     DATABASE,
     FLAG,
     TABLE,
     TABLES,
     TEXT,
-    URL,
     URLS,
-    Kind,
-    list_of,
     one_of,
     seconds,
     whole,
 )
-from hornada.config.tree import DEFAULT_DATA, DEFAULT_DIALECTS, BootstrapSettings, ProcessRole, ServerSettings
-from hornada.core.account import Plan
-from hornada.core.catalog import ENDPOINTS, Price, Server
 from hornada.core.limits import Limits
-
-AUTO_CAPACITY = 8
-"""What ``capacity = "auto"`` stands for until the limit is learned from the server's answers."""
-
-
-class Setting(Struct, frozen=True):
-    """One row. ``key`` is dotted; ``default`` UNSET: it must be given; ``secret``: never shown."""
-
-    key: str
-    kind: Kind
-    about: str
-    default: Any = None
-    secret: bool = False
-
-    @property
-    def name(self) -> str:
-        """The last part of the key."""
-        return self.key.rpartition(".")[2]
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it."""
-        return "HORNADA_" + self.key.upper().replace(".", "_")
-
-
-def _default(owner: type[Struct], name: str) -> Any:
-    return next(field.default for field in structs.fields(owner) if field.name == name)
-
-
-def _rows(section: str, owner: type[Struct], *rows: tuple[str, Kind, str]) -> tuple[Setting, ...]:
-    prefix = f"{section}." if section else ""
-    return tuple(Setting(prefix + name, kind, about, _default(owner, name)) for name, kind, about in rows)
-
+from hornada.core.table import Setting, rows
 
 TOP = (
     Setting("role", one_of(ProcessRole), 'What this process does; only "all" is built so far', "all"),
@@ -65,7 +25,7 @@ TOP = (
 )
 
 SERVER = (
-    *_rows(
+    *rows(
         "server",
         ServerSettings,
         ("host", TEXT, "Address to listen on"),
@@ -80,7 +40,7 @@ STORAGE = (
     Setting("storage.blobs", BLOBS, "Where files and results lie", "file://DATA/blobs"),
 )
 
-LIMITS = _rows(
+LIMITS = rows(
     "limits",
     Limits,
     ("file_bytes", whole(1), "Largest file to upload, in bytes"),
@@ -95,7 +55,7 @@ LIMITS = _rows(
 )
 
 BOOTSTRAP = (
-    *_rows("bootstrap", BootstrapSettings, ("organization", TEXT, "Name of the first organization")),
+    *rows("bootstrap", BootstrapSettings, ("organization", TEXT, "Name of the first organization")),
     Setting("bootstrap.key", TEXT, "Its key; one is made and printed once if none is given", secret=True),
     Setting("bootstrap.credit", whole(0), "Its credit in micro-units; unlimited if none is given"),
 )
@@ -106,7 +66,7 @@ TABLED = (
     Setting("plans", TABLE, "What an organization may use: one `[plans.NAME]` for each", {}),
 )
 
-PLAN = _rows(
+PLAN = rows(
     "",
     Plan,
     ("requests_per_minute", whole(1), "Control and regular calls a minute; lines of batches do not count"),
@@ -114,34 +74,6 @@ PLAN = _rows(
     ("queued_lines", whole(0), "Lines waiting at once"),
     ("storage_bytes", whole(0), "Bytes of files kept; results count but are never refused"),
     ("weight", whole(1), "Share of free slots when several organizations have lines waiting"),
-)
-
-MODEL = (
-    Setting("name", TEXT, "Name in the catalog", UNSET),
-    Setting("upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight}`", UNSET),
-    Setting("endpoints", list_of(one_of(ENDPOINTS), "endpoints"), "Endpoints that it offers; all if none is given"),
-    Setting("capacity", whole(1), f'Concurrent requests that its servers take well; "auto": {AUTO_CAPACITY}', 8),
-    Setting("batch", FLAG, "Whether lines may use it; or the most slots that they may use", default=True),
-    Setting("price", TABLE, "Micro-units per million tokens", {}),
-)
-
-UPSTREAM = (
-    Setting("url", URL, "Base URL, up to and with `/v1`", UNSET),
-    Setting("api_key", TEXT, "Sent to the server as its bearer token", secret=True),
-    *_rows(
-        "",
-        Server,
-        ("model", TEXT, "The server's own name of the model"),
-        ("weight", whole(1), "Share of the calls among the servers of the model"),
-    ),
-)
-
-PRICE = _rows(
-    "",
-    Price,
-    ("input", whole(0), "Input tokens"),
-    ("cached_input", whole(0), "Input tokens that the server had cached; as `input` if none is given"),
-    ("output", whole(0), "Output tokens"),
 )
 
 SECTIONS: dict[str, tuple[Setting, ...]] = {

@@ -3,19 +3,17 @@
 import json
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from hornada.config.settings import SETTINGS
 from hornada.core.errors import HornadaError
+from hornada.core.table import Problems, Raw
 
 PREFIX = "HORNADA_"
 FILE_VARIABLE = "HORNADA_CONFIG"
 NO_SETTINGS = {FILE_VARIABLE, "HORNADA_CRASH_AT"}
 """Variables with a meaning of their own: the file to read, and where the crash suite ends the process."""
-
-Raw = dict[str, Any]
 
 
 class ConfigError(HornadaError):
@@ -24,25 +22,6 @@ class ConfigError(HornadaError):
     def __init__(self, lines: list[str]) -> None:
         super().__init__("\n".join(lines))
         self.lines = tuple(lines)
-
-
-class Problems:
-    """Collects faults. ``origins``: key -> the environment variable that gave its value."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.origins: dict[str, str] = {}
-
-    def add(self, key: str, message: str) -> None:
-        """Notes a fault of the setting ``key``."""
-        origin = f" (from {self.origins[key]})" if key in self.origins else ""
-        self.lines.append(f"{key}: {message}{origin}")
-
-    def unknown(self, key: str, name: str, known: list[str], what: str = "setting") -> None:
-        """Notes a name that means nothing, with the nearest one that does."""
-        near = get_close_matches(name, known, n=1, cutoff=0.6)
-        hint = f'; did you mean "{near[0]}"?' if near else "; known: " + ", ".join(known)
-        self.add(key, f"unknown {what}{hint}")
 
 
 def read_file(path: Path | None, problems: Problems) -> Raw:

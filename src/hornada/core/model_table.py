@@ -1,0 +1,127 @@
+"""A model as a table says it, the same in the configuration and in a call of the operator (contract 10)."""
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hornada.core.catalog import ENDPOINTS, Model, Price, Server
+from hornada.core.kinds import FLAG, TABLE, TABLES, TEXT, URL, list_of, one_of, whole
+from hornada.core.table import Problems, Raw, Setting, check_known, is_table, join, read_table, read_value, rows, shown
+
+AUTO_CAPACITY = 8
+"""What ``capacity = "auto"`` stands for until the limit is learned from the server's answers."""
+
+MODEL = (
+    Setting("name", TEXT, "Name in the catalog", UNSET),
+    Setting("upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight}`", UNSET),
+    Setting("endpoints", list_of(one_of(ENDPOINTS), "endpoints"), "Endpoints that it offers; all if none is given"),
+    Setting("capacity", whole(1), f'Concurrent requests that its servers take well; "auto": {AUTO_CAPACITY}', 8),
+    Setting("batch", FLAG, "Whether lines may use it; or the most slots that they may use", default=True),
+    Setting("reserve", whole(0), "Slots that lines leave free for regular calls", 0),
+    Setting("price", TABLE, "Micro-units per million tokens", {}),
+)
+
+UPSTREAM = (
+    Setting("url", URL, "Base URL, up to and with `/v1`", UNSET),
+    Setting("api_key", TEXT, "Sent to the server as its bearer token", secret=True),
+    *rows(
+        "",
+        Server,
+        ("model", TEXT, "The server's own name of the model"),
+        ("weight", whole(1), "Share of the calls among the servers of the model"),
+    ),
+)
+
+PRICE = rows(
+    "",
+    Price,
+    ("input", whole(0), "Input tokens"),
+    ("cached_input", whole(0), "Input tokens that the server had cached; as `input` if none is given"),
+    ("output", whole(0), "Output tokens"),
+)
+
+_SPECIAL = {"upstream", "price", "capacity", "batch", "reserve"}
+_PLAIN = tuple(setting for setting in MODEL if setting.name not in _SPECIAL)
+_NAMED = {setting.name: setting for setting in MODEL}
+
+
+def read_model(table: Raw, where: str, problems: Problems, notes: list[str]) -> Model | None:
+    """The model of a table; ``problems`` get every fault, and None is given when it has no name.
+
+    ``where``: the key of the table, empty for the top. ``notes``: what to tell though it is no fault.
+    """
+    check_known(table, where, list(_NAMED), problems)
+    plain = read_table({k: v for k, v in table.items() if k in {s.name for s in _PLAIN}}, _PLAIN, where, problems)
+    servers = _servers(table.get("upstream", UNSET), join(where, "upstream"), problems)
+    price = read_price(table.get("price", {}), join(where, "price"), problems)
+    capacity = _capacity(table, where, problems, notes)
+    slots = _batch_slots(table, capacity, where, problems)
+    reserve = _reserve(table, capacity, where, problems)
+    if plain["name"] is UNSET:
+        return None
+    return Model(
+        name=plain["name"],
+        servers=servers,
+        endpoints=frozenset(plain["endpoints"]) if plain["endpoints"] else None,
+        capacity=capacity,
+        batch_slots=slots,
+        reserve=reserve,
+        price=price,
+    )
+
+
+def read_price(table: Any, where: str, problems: Problems) -> Price:
+    """The price of a table."""
+    return Price(**read_table(table if is_table(table, where, problems) else {}, PRICE, where, problems))
+
+
+def _capacity(table: Raw, where: str, problems: Problems, notes: list[str]) -> int:
+    if table.get("capacity") != "auto":
+        capacity: int = read_value(table, _NAMED["capacity"], where, problems)
+        return capacity
+    notes.append(f'model {table.get("name")}: capacity "auto" is {AUTO_CAPACITY} until limits are learned')
+    return AUTO_CAPACITY
+
+
+def _batch_slots(table: Raw, capacity: int, where: str, problems: Problems) -> int:
+    batch = table.get("batch", True)
+    if isinstance(batch, bool):
+        return capacity if batch else 0
+    if not isinstance(batch, int) or not 0 <= batch <= capacity:
+        problems.add(
+            join(where, "batch"),
+            f"must be true, false or a number of slots from 0 to the capacity, {capacity}, not {shown(batch)}",
+        )
+        return 0
+    return batch
+
+
+def _reserve(table: Raw, capacity: int, where: str, problems: Problems) -> int:
+    reserve: int = read_value(table, _NAMED["reserve"], where, problems)
+    if reserve > capacity:
+        problems.add(join(where, "reserve"), f"must be at most the capacity, {capacity}, not {reserve}")
+    return reserve
+
+
+def _servers(given: Any, where: str, problems: Problems) -> tuple[Server, ...]:
+    if given is UNSET:
+        problems.add(where, "is missing")
+        return ()
+    several = isinstance(given, list)
+    entries = given if several else [given]
+    if not entries:
+        problems.add(where, "must name at least one server, not []")
+    return tuple(
+        _server(entry, f"{where}[{index}]" if several else where, problems) for index, entry in enumerate(entries)
+    )
+
+
+def _server(entry: Any, where: str, problems: Problems) -> Server:
+    if isinstance(entry, dict):
+        values = read_table(entry, UPSTREAM, where, problems)
+        return Server(**{**values, "url": "" if values["url"] is UNSET else values["url"]})
+    try:
+        return Server(url=URL.read(entry))
+    except ValueError:
+        problems.add(where, f"must be {URL.words}, not {shown(entry)}")
+        return Server(url="")
