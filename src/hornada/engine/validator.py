@@ -13,8 +13,8 @@ from hornada.core.errors import Broken, Code, HornadaError, Unavailable
 from hornada.core.jsonl import Checked, CheckRules, Named
 from hornada.core.limits import Limits
 from hornada.engine import crashpoint
-from hornada.engine.admission import DEFAULT_PLAN
 from hornada.engine.checking import check_file
+from hornada.engine.plans import plan_of
 from hornada.store import account
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
@@ -86,8 +86,7 @@ class Validator:
         if checked.findings or checked.model is None:
             await self._reject(stage, checked.findings)
         else:
-            plan = self._plans.get(key.plan if key else DEFAULT_PLAN) or self._plans.get(DEFAULT_PLAN) or Plan()
-            await self._accept(stage, plan, checked, checked.model)
+            await self._accept(stage, plan_of(key, self._plans), checked, checked.model)
 
     def _rules(self, batch: Batch, allowed: frozenset[str] | None) -> CheckRules:
         """The rules of a file: what the key may use, under every name it has now."""

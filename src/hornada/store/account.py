@@ -1,21 +1,24 @@
-"""Rows of ``organization``, ``member`` and ``api_key``."""
+"""Who holds a key, read at once over ``organization``, ``member``, ``api_key`` and ``plan``; and their first rows."""
 
 import msgspec
 from msgspec import Struct
 
-from hornada.core.account import Role
+from hornada.core.account import Plan, Role
 from hornada.store.database import Row, Tx
 
 _MODELS = msgspec.json.Decoder(frozenset[str])
 _SELECT = (
-    "SELECT k.id, k.org, k.member, k.models, k.expires_at, k.revoked_at, m.role, m.removed_at, o.plan, o.suspended_at"
-    " FROM api_key k JOIN member m ON m.id = k.member JOIN organization o ON o.id = k.org WHERE "
+    "SELECT k.id, k.org, k.member, k.models, k.expires_at, k.revoked_at, k.requests_per_minute AS key_requests, m.role,"
+    " m.removed_at, o.plan, o.suspended_at, p.name AS plan_name, p.requests_per_minute, p.active_batches,"
+    " p.queued_lines, p.storage_bytes, p.weight FROM api_key k JOIN member m ON m.id = k.member"
+    " JOIN organization o ON o.id = k.org LEFT JOIN plan p ON p.name = o.plan WHERE "
 )
 
 
 class Credential(Struct, frozen=True, kw_only=True):
     """A key with what its rights hang on. Times in microseconds since 1970; ``models`` None: every model.
 
+    ``plan``: the name of the organization's; ``terms``: what the database says of it, None for nothing.
     ``withdrawn``: the key is revoked, its member removed or its organization suspended.
     """
 
@@ -24,8 +27,10 @@ class Credential(Struct, frozen=True, kw_only=True):
     member: str
     role: Role
     plan: str
+    terms: Plan | None = None
     models: frozenset[str] | None
     expires_at: int | None
+    requests_per_minute: int | None = None
     withdrawn: bool
 
     def good(self, now: int) -> bool:
@@ -40,9 +45,22 @@ def _credential(row: Row) -> Credential:
         member=row["member"],
         role=Role(row["role"]),
         plan=row["plan"],
+        terms=_terms(row) if row["plan_name"] is not None else None,
         models=None if row["models"] is None else _MODELS.decode(row["models"]),
         expires_at=row["expires_at"],
+        requests_per_minute=row["key_requests"],
         withdrawn=any(row[column] is not None for column in ("revoked_at", "removed_at", "suspended_at")),
+    )
+
+
+def _terms(row: Row) -> Plan:
+    return Plan(
+        name=row["plan_name"],
+        requests_per_minute=row["requests_per_minute"],
+        active_batches=row["active_batches"],
+        queued_lines=row["queued_lines"],
+        storage_bytes=row["storage_bytes"],
+        weight=row["weight"],
     )
 
 
@@ -73,6 +91,12 @@ async def organizations(tx: Tx) -> int:
 async def lock(tx: Tx, org: str) -> None:
     """Makes other transactions that lock this organization wait until this (writing) one ends."""
     await tx.row("SELECT id FROM organization WHERE id = :id {for_update}", id=org)
+
+
+async def suspended(tx: Tx, org: str) -> bool:
+    """Whether an organization has lost its rights; ``lock`` it first, so that this stays as it is."""
+    row = await tx.row("SELECT suspended_at FROM organization WHERE id = :id", id=org)
+    return row is not None and row["suspended_at"] is not None
 
 
 async def insert_organization(tx: Tx, *, id: str, name: str, plan: str, now: int) -> bool:  # noqa: A002
@@ -111,11 +135,12 @@ async def insert_key(
     now: int,
     models: frozenset[str] | None = None,
     expires_at: int | None = None,
+    requests_per_minute: int | None = None,
 ) -> None:
     """Adds a key of which only the SHA-256 is known."""
     await tx.run(
-        "INSERT INTO api_key (id, org, member, name, hash, models, expires_at, created_at)"
-        " VALUES (:id, :org, :member, :name, :hash, :models, :expires_at, :now)",
+        "INSERT INTO api_key (id, org, member, name, hash, models, expires_at, requests_per_minute, created_at)"
+        " VALUES (:id, :org, :member, :name, :hash, :models, :expires_at, :requests_per_minute, :now)",
         id=id,
         org=org,
         member=member,
@@ -123,5 +148,6 @@ async def insert_key(
         hash=digest,
         models=None if models is None else msgspec.json.encode(sorted(models)).decode(),
         expires_at=expires_at,
+        requests_per_minute=requests_per_minute,
         now=now,
     )

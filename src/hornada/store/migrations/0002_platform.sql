@@ -10,6 +10,8 @@ CREATE TABLE plan (
   created_at BIGINT NOT NULL
 );
 
+-- An organization is erased piece by piece: from erasing_at on, until erased_at.
+ALTER TABLE organization ADD COLUMN erasing_at BIGINT;
 ALTER TABLE organization ADD COLUMN erased_at BIGINT;
 ALTER TABLE api_key ADD COLUMN last_used_at BIGINT;
 ALTER TABLE api_key ADD COLUMN requests_per_minute BIGINT;
@@ -38,6 +40,9 @@ CREATE TABLE alias (
 
 -- The names under which the lines of a batch ask for its model (JSON list of strings).
 ALTER TABLE batch ADD COLUMN names TEXT;
+
+-- What the lines of an ended batch cost, in micro-units.
+ALTER TABLE batch ADD COLUMN cost BIGINT;
 
 CREATE TABLE audit (
   id TEXT PRIMARY KEY,
