@@ -35,4 +35,8 @@ def page() -> str:
             if route.public is public
         ]
         parts += [f"\n## {title}\n", table(("Route", "What it does", "Codes of its own"), rows)]
+    keys = [
+        (code(f"{route.method} {route.path}"), code(key.name), key.about) for route in found for key in route.query
+    ]
+    parts += ["\n## Query keys\n", table(("Route", "Key", "What it does"), keys)]
     return "\n".join(parts) + "\n"

@@ -36,8 +36,8 @@ class BatchCalls:
 
     async def page(self, call: Call) -> Response:
         """``GET /batches``, newest first."""
-        wanted = batch_page(call.query())
-        page = await self._batches.page(call.principal, after=wanted.after, limit=wanted.limit)
+        wanted = batch_page(call.query(), call.dialect.word)
+        page = await self._batches.page(call.principal, after=wanted.after, limit=wanted.limit, only=wanted.only)
         return json_response(call.dialect.batches(page))
 
     async def get(self, call: Call) -> Response:

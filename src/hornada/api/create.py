@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hornada.api.fields import at_most, choice, mapping, missing, required, text, whole, within
+from hornada.api.fields import at_most, choice, mapping, missing, pairs, required, text, whole, within
 from hornada.core.catalog import ENDPOINTS, Catalog
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import DialectRules
@@ -14,9 +14,6 @@ WINDOWS = ("24h",)
 LEAST_LIFETIME_S = 3600
 MOST_LIFETIME_S = 2_592_000
 
-_PAIRS = 16
-_KEY_LENGTH = 64
-_VALUE_LENGTH = 512
 _IDEMPOTENCY_LENGTH = 255
 
 
@@ -69,18 +66,7 @@ def idempotency_key(value: object) -> str | None:
 def _metadata(value: object) -> dict[str, str] | None:
     if value is None:
         return None
-    pairs = mapping(value, "metadata")
-    if len(pairs) > _PAIRS:
-        bound = f"Expected an object with at most {_PAIRS} properties, but got an object with {len(pairs)} properties"
-        message = f"Invalid 'metadata': too many properties. {bound} instead."
-        raise Refusal(Code.OBJECT_ABOVE_MAX_PROPERTIES, message, "metadata")
-    for key in pairs:
-        if len(key) > _KEY_LENGTH:
-            bound = f"Expected a string with maximum length {_KEY_LENGTH}, but got a string with length {len(key)}"
-            message = f"Invalid property name in 'metadata': '{key[:_KEY_LENGTH]}…' is too long. {bound} instead."
-            raise Refusal(Code.PROPERTY_NAME_ABOVE_MAX_LENGTH, message, "metadata")
-    names = {key: f"metadata.{key}" for key in pairs}
-    return {key: at_most(text(pair, names[key]), names[key], _VALUE_LENGTH) for key, pair in pairs.items()}
+    return pairs(mapping(value, "metadata"), "metadata")
 
 
 def _lifetime(value: object) -> int | None:

@@ -6,6 +6,10 @@ from typing import Any
 
 from hornada.core.errors import Code, Refusal
 
+PAIRS = 16
+KEY_LENGTH = 64
+VALUE_LENGTH = 512
+
 _WHOLE = re.compile(r"-?[0-9]+\Z", re.ASCII)
 
 
@@ -75,6 +79,21 @@ def at_most(value: str, name: str, most: int) -> str:
         bound = f"Expected a string with maximum length {most}, but got a string with length {len(value)} instead."
         raise Refusal(Code.STRING_ABOVE_MAX_LENGTH, f"Invalid '{name}': string too long. {bound}", name)
     return value
+
+
+def pairs(value: dict[str, Any], name: str) -> dict[str, str]:
+    """Metadata: at most 16 pairs of strings, keys of at most 64 code points, values of at most 512."""
+    if len(value) > PAIRS:
+        bound = f"Expected an object with at most {PAIRS} properties, but got an object with {len(value)} properties"
+        message = f"Invalid '{name}': too many properties. {bound} instead."
+        raise Refusal(Code.OBJECT_ABOVE_MAX_PROPERTIES, message, name)
+    for key in value:
+        if len(key) > KEY_LENGTH:
+            bound = f"Expected a string with maximum length {KEY_LENGTH}, but got a string with length {len(key)}"
+            message = f"Invalid property name in '{name}': '{key[:KEY_LENGTH]}…' is too long. {bound} instead."
+            raise Refusal(Code.PROPERTY_NAME_ABOVE_MAX_LENGTH, message, name)
+    names = {key: f"{name}.{key}" for key in value}
+    return {key: at_most(text(pair, names[key]), names[key], VALUE_LENGTH) for key, pair in value.items()}
 
 
 def wrong_type(name: str, expected: str, value: object) -> Refusal:

@@ -34,6 +34,7 @@ class FileCalls:
             limit=wanted.limit,
             order="desc" if wanted.newest_first else "asc",
             purpose=None if wanted.purpose is None else Purpose(wanted.purpose),
+            created=wanted.created,
         )
         return json_response(call.dialect.files(page))
 

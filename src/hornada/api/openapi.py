@@ -87,7 +87,10 @@ def _operation(route: Route, schemas: Mapping[type[msgspec.Struct], dict[str, An
 def _parameters(route: Route) -> list[dict[str, Any]]:
     pieces = re.findall(r"\{(\w+)", route.path)
     placed = [{"name": name, "in": "path", "required": True, "schema": _STRING} for name in pieces]
-    asked = [{"name": p.name, "in": "query", "schema": p.schema, "description": p.about} for p in route.query]
+    asked = [
+        {"name": p.name, "in": "query", "style": p.style, "schema": p.schema, "description": p.about}
+        for p in route.query
+    ]
     return [*placed, *asked]
 
 

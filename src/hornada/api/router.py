@@ -20,11 +20,12 @@ _PIECE = re.compile(r"\{(\w+)(:path)?\}")
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """One parameter of a query, with its JSON schema."""
+    """One parameter of a query, with its JSON schema and OpenAPI's word for how an object is spelled."""
 
     name: str
     schema: dict[str, Any]
     about: str
+    style: str = "form"
 
 
 class Answer(Struct, frozen=True, kw_only=True):

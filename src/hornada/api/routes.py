@@ -39,10 +39,34 @@ from hornada.core.errors import Code
 _AFTER = Parameter(name="after", schema={"type": "string"}, about="The id of the last item of the page before.")
 _ORDER = Parameter(name="order", schema={"enum": ["asc", "desc"], "default": "desc"}, about="By time of creation.")
 _PURPOSE = Parameter(name="purpose", schema={"type": "string"}, about="Only files of this purpose.")
+_STATUS = Parameter(
+    name="status",
+    schema={"type": "string"},
+    about="Only batches in this status, or in one of several: `failed,expired`.",
+)
+_METADATA = Parameter(
+    name="metadata",
+    schema={"type": "object", "additionalProperties": {"type": "string"}},
+    about="Only batches whose metadata hold this value, `metadata[key]=value`; several must all match.",
+    style="deepObject",
+)
+_CREATED = tuple(
+    Parameter(
+        name=f"created_{side}",
+        schema={"type": "integer", "minimum": 0},
+        about=f"Only what was created {side} this second (since 1970, not included).",
+    )
+    for side in ("after", "before")
+)
 
 _BAD_FIELD = (Code.MISSING_REQUIRED_PARAMETER, Code.INVALID_TYPE, Code.INVALID_VALUE)
 _BAD_PAGE = (Code.INVALID_TYPE, Code.INTEGER_ABOVE_MAX_VALUE, Code.INTEGER_BELOW_MIN_VALUE)
 _BAD_BODY = (Code.INVALID_JSON, Code.UNSUPPORTED_ENCODING, Code.REQUEST_TOO_LARGE)
+_BAD_METADATA = (
+    Code.STRING_ABOVE_MAX_LENGTH,
+    Code.PROPERTY_NAME_ABOVE_MAX_LENGTH,
+    Code.OBJECT_ABOVE_MAX_PROPERTIES,
+)
 _UPLOAD = (
     *_BAD_FIELD,
     Code.INVALID_PURPOSE,
@@ -57,9 +81,7 @@ _CREATE = (
     *_BAD_FIELD,
     *_BAD_BODY,
     *_BAD_PAGE[1:],
-    Code.STRING_ABOVE_MAX_LENGTH,
-    Code.PROPERTY_NAME_ABOVE_MAX_LENGTH,
-    Code.OBJECT_ABOVE_MAX_PROPERTIES,
+    *_BAD_METADATA,
     Code.FILE_NOT_FOUND,
     Code.TOO_MANY_ACTIVE_BATCHES,
     Code.IDEMPOTENCY_KEY_REUSED,
@@ -109,7 +131,7 @@ def _files(calls: FileCalls) -> tuple[Route, ...]:
             handler=calls.page,
             answer=Answer(schemas=(FileList, NovitaFileList)),
             codes=(*_BAD_PAGE, Code.INVALID_VALUE, *one),
-            query=(_limit(paging.FILE_LIMIT, paging.FILE_DEFAULT), _AFTER, _ORDER, _PURPOSE),
+            query=(_limit(paging.FILE_LIMIT, paging.FILE_DEFAULT), _AFTER, _ORDER, _PURPOSE, *_CREATED),
         ),
         Route(
             method="GET",
@@ -162,8 +184,8 @@ def _batches(calls: BatchCalls) -> tuple[Route, ...]:
             summary="List batches, newest first",
             handler=calls.page,
             answer=Answer(schemas=(BatchList, NovitaBatchList)),
-            codes=(*_BAD_PAGE, *one),
-            query=(_limit(paging.BATCH_LIMIT, paging.BATCH_DEFAULT), _AFTER),
+            codes=(*_BAD_PAGE, *_BAD_METADATA, Code.INVALID_VALUE, *one),
+            query=(_limit(paging.BATCH_LIMIT, paging.BATCH_DEFAULT), _AFTER, _STATUS, _METADATA, *_CREATED),
         ),
         Route(
             method="GET",

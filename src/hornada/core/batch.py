@@ -1,10 +1,13 @@
 """A batch's life: the one table that knows which status follows which."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
+import msgspec
 from msgspec import Struct
 
 from hornada.core.errors import Code
+from hornada.core.page import Period
 
 
 class Status(StrEnum):
@@ -170,3 +173,13 @@ class Batch(Struct, frozen=True, kw_only=True):
     errors: tuple[Finding, ...] = ()
     counts: RequestCounts = RequestCounts()
     usage: Usage | None = None
+    cost: int | None = None
+    """Micro-units of all its lines, once it has ended with results."""
+
+
+class BatchFilter(Struct, frozen=True, kw_only=True):
+    """Which batches a list shows: all that pass every part. ``metadata``: pairs that they must have, beside others."""
+
+    statuses: frozenset[Status] | None = None
+    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
+    created: Period = Period()

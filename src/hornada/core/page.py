@@ -1,4 +1,4 @@
-"""One page of a list under a total order, newest first unless said otherwise."""
+"""One page of a list under a total order, newest first unless said otherwise, and what narrows a list."""
 
 from typing import Generic, TypeVar
 
@@ -12,3 +12,10 @@ class Page(Struct, Generic[T], frozen=True):
 
     items: tuple[T, ...]
     more: bool
+
+
+class Period(Struct, frozen=True, kw_only=True):
+    """A span of time in microseconds since 1970: from ``since`` on, before ``until``; None: without that end."""
+
+    since: int | None = None
+    until: int | None = None

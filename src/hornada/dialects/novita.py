@@ -42,12 +42,15 @@ class Novita(Spelling):
         """A page of batches."""
         return _blanked(listing([self.batch(batch) for batch in page.items], more=page.more))
 
+    def word(self, status: Status) -> str:
+        """OpenAI's word; the guide's table has no ``finalizing``, which shows as ``in_progress``."""
+        return super().word(Status.IN_PROGRESS if status is Status.FINALIZING else status)
+
     def batch(self, batch: Batch) -> Json:
         """The 28 keys of Novita's example; ``expires_at`` and ``updated_at`` come once the file has been accepted."""
         counts = shown_counts(batch)
         numbers = {"total": counts.total, "completed": counts.completed, "failed": counts.failed}
         fresh = batch.status is Status.VALIDATING
-        finalizing = batch.status is Status.FINALIZING
         return {
             "id": self.batch_id(batch.id),
             "object": "batch",
@@ -64,7 +67,7 @@ class Novita(Spelling):
             "expired_at": rfc3339(batch.expired_at),
             "cancelling_at": rfc3339(batch.cancelling_at),
             "cancelled_at": rfc3339(batch.cancelled_at),
-            "status": (Status.IN_PROGRESS if finalizing else batch.status).value,
+            "status": self.word(batch.status),
             "errors": self.errors(batch.errors) or "",
             "version": 0,
             "created_at": rfc3339(batch.created_at),

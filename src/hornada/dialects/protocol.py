@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from hornada.core.batch import Batch
+from hornada.core.batch import Batch, Status
 from hornada.core.catalog import Model
 from hornada.core.errors import Code, Refusal
 from hornada.core.file import File
@@ -76,6 +76,10 @@ class Dialect(Protocol):
 
     def deleted(self, file: File) -> Json:
         """What a deletion answers."""
+        ...
+
+    def word(self, status: Status) -> str:
+        """What a batch in this status shows as its status."""
         ...
 
     def batch(self, batch: Batch) -> Json:

@@ -63,6 +63,10 @@ class Spelling:
         """What a deletion answers: never 204, the SDKs read ``deleted``."""
         return {"id": self.file_id(file.id), "object": "file", "deleted": True}
 
+    def word(self, status: Status) -> str:
+        """What a batch in this status shows as its status."""
+        return status.value
+
     def batch(self, batch: Batch) -> Json:
         """OpenAI's Batch object: null for what is unset, integer seconds, all five keys of ``usage`` or null."""
         counts = shown_counts(batch)
@@ -74,7 +78,7 @@ class Spelling:
             "errors": self.errors(batch.errors),
             "input_file_id": self.file_id(batch.input_file),
             "completion_window": batch.completion_window,
-            "status": batch.status.value,
+            "status": self.word(batch.status),
             "output_file_id": batch.output_file and self.file_id(batch.output_file),
             "error_file_id": batch.error_file and self.file_id(batch.error_file),
             "created_at": batch.created_at // SECOND,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from hornada.core.account import Principal, Role
-from hornada.core.batch import Batch, Event, Finding, Status, StopReason, after
+from hornada.core.batch import Batch, BatchFilter, Event, Finding, Status, StopReason, after
 from hornada.core.clock import SECOND, Clock
 from hornada.core.errors import Code, Refusal
 from hornada.core.file import File, Purpose
@@ -14,6 +14,8 @@ from hornada.core.ids import bare, new_id
 from hornada.core.limits import DialectRules, Limits
 from hornada.core.page import Page
 from hornada.engine import crashpoint
+from hornada.engine.audit import note
+from hornada.engine.rights import check_owner, check_standing
 from hornada.store import account, idempotency
 from hornada.store import batch as rows
 from hornada.store import file as files
@@ -80,6 +82,7 @@ class Batches:
         )
         async with self._db.write() as tx:
             await account.lock(tx, principal.org)
+            await check_standing(tx, principal)
             file = await _input(tx, principal, input_file)
             digest = _digest(principal, rules, file, new)
             earlier = await self._earlier(tx, principal, rules, digest, retry=retry, key=idempotency_key)
@@ -97,14 +100,19 @@ class Batches:
         async with self._db.read() as tx:
             return await _visible(tx, principal, batch_id)
 
-    async def page(self, principal: Principal, *, after: str | None = None, limit: int = 20) -> Page[Batch]:
-        """Batches of the caller's organization, newest first; raises Refusal BATCH_NOT_FOUND if ``after`` is none."""
+    async def page(
+        self, principal: Principal, *, after: str | None = None, limit: int = 20, only: BatchFilter = rows.EVERY
+    ) -> Page[Batch]:
+        """Batches of the caller's organization that pass ``only``, newest first.
+
+        ``after`` may be any of its batches, also one that does not pass. Raises Refusal BATCH_NOT_FOUND if it is none.
+        """
         async with self._db.read() as tx:
             position = None
             if after is not None:
                 last = await _visible(tx, principal, after, param="after")
                 position = (last.created_at, last.id)
-            found = await rows.page(tx, principal.org, position, limit + 1)
+            found = await rows.page(tx, principal.org, position, limit + 1, only)
         return Page(found[:limit], more=len(found) > limit)
 
     async def cancel(self, principal: Principal, batch_id: str) -> Batch:
@@ -115,16 +123,17 @@ class Batches:
         """
         async with self._db.write() as tx:
             batch = await _visible(tx, principal, batch_id, lock=True)
-            if principal.member != batch.member and principal.role is not Role.ADMIN:
-                message = "Only the member who created a batch or an administrator of its organization can cancel it."
-                raise Refusal(Code.PERMISSION_DENIED, message, "id")
+            check_owner(principal, batch.member, "created a batch", "cancel it")
             to = after(batch.status, Event.CANCEL)
             if to is None:
                 message = f"Cannot cancel a batch with status '{batch.status}'."
                 raise Refusal(Code.BATCH_NOT_CANCELLABLE, message, should_retry=False)
             if batch.status is not Status.CANCELLING:
                 errors = await self._by_whom(tx, principal, batch)
-                await rows.stop(tx, batch, to, StopReason.CANCELLED, errors, self._clock.now())
+                now = self._clock.now()
+                await rows.stop(tx, batch, to, StopReason.CANCELLED, errors, now)
+                if principal.member != batch.member:
+                    await note(tx, principal, "batch.cancel", now=now, org=batch.org, target=batch.id)
                 batch = await _visible(tx, principal, batch_id)
         crashpoint.reach("cancel_committed")
         self._on_cancelled(batch.id, StopReason.CANCELLED)
@@ -132,6 +141,9 @@ class Batches:
 
     async def _by_whom(self, tx: Tx, principal: Principal, batch: Batch) -> tuple[Finding, ...]:
         """The entry that says who cancelled somebody else's batch (InferNode)."""
+        if principal.role is Role.OPERATOR:
+            message = "The batch was cancelled by the operator of the platform."
+            return (*batch.errors, Finding(code=Code.CANCELLED_BY_PLATFORM_ADMIN, message=message))
         if principal.member == batch.member:
             return batch.errors
         name = await account.member_name(tx, principal.member) or "an administrator"
@@ -214,7 +226,7 @@ async def _check_active(tx: Tx, principal: Principal) -> None:
 
 async def _visible(tx: Tx, principal: Principal, batch_id: str, param: str = "id", *, lock: bool = False) -> Batch:
     known = bare(batch_id)
-    batch = await rows.get(tx, principal.org, known, lock=lock) if known else None
+    batch = await rows.get(tx, principal.reach, known, lock=lock) if known else None
     if batch is None:
         raise Refusal(Code.BATCH_NOT_FOUND, f"No batch found with id '{batch_id[:100]}'.", param)
     return batch

@@ -8,16 +8,18 @@ from typing import Literal
 from msgspec.structs import replace
 
 from hornada.blobs.protocol import Blobs
-from hornada.core.account import Principal, Role
+from hornada.core.account import Principal
 from hornada.core.batch import LIVE
 from hornada.core.clock import SECOND, Clock
 from hornada.core.errors import Code, Refusal
 from hornada.core.file import File, Purpose
 from hornada.core.ids import bare, new_id
 from hornada.core.limits import DialectRules, Limits
-from hornada.core.page import Page
+from hornada.core.page import Page, Period
 from hornada.engine import crashpoint
+from hornada.engine.audit import note
 from hornada.engine.drafts import Draft
+from hornada.engine.rights import check_owner, check_standing
 from hornada.store import account, batch, idempotency
 from hornada.store import file as rows
 from hornada.store.database import Database, Tx
@@ -102,8 +104,9 @@ class Files:
         limit: int = 10_000,
         order: Literal["asc", "desc"] = "desc",
         purpose: Purpose | None = None,
+        created: Period = rows.ALWAYS,
     ) -> Page[File]:
-        """Files of the caller's organization by time of creation, behind ``after``.
+        """Files of the caller's organization by time of creation, behind ``after``; those made in ``created``.
 
         Raises Refusal FILE_NOT_FOUND when that is no file of the organization and never was.
         """
@@ -114,7 +117,9 @@ class Files:
                 position = await rows.position(tx, principal.org, known) if known else None
                 if position is None:
                     raise _not_found(after, "after")
-            found = await rows.page(tx, principal.org, position, limit + 1, order=order, purpose=purpose)
+            found = await rows.page(
+                tx, principal.org, position, limit + 1, order=order, purpose=purpose, created=created
+            )
         return Page(found[:limit], more=len(found) > limit)
 
     async def delete(self, principal: Principal, file_id: str) -> File:
@@ -125,12 +130,13 @@ class Files:
         """
         async with self._db.write() as tx:
             file = await _visible(tx, principal, file_id, lock=True)
-            if principal.member != file.member and principal.role is not Role.ADMIN:
-                message = "Only the member who created a file or an administrator of its organization can delete it."
-                raise Refusal(Code.PERMISSION_DENIED, message, "id")
-            if not await rows.mark_deleted(tx, file.id, self._clock.now()):
+            check_owner(principal, file.member, "created a file", "delete it")
+            now = self._clock.now()
+            if not await rows.mark_deleted(tx, file.id, now):
                 message = f"File {file_id} is the input of a batch that has not ended; cancel the batch or wait for it."
                 raise Refusal(Code.FILE_IN_USE, message, "id")
+            if principal.member != file.member:
+                await note(tx, principal, "file.delete", now=now, org=file.org, target=file.id)
         return file
 
     def stream(self, file: File, offset: int, length: int) -> AsyncIterator[bytes]:
@@ -226,6 +232,7 @@ class _Admitting:
     async def run(self, tx: Tx) -> File:
         """The file that now stands; raises Refusal. One organization's uploads run one after another."""
         await account.lock(tx, self._file.org)
+        await check_standing(tx, self._principal)
         earlier = await self._remembered(tx) or await self._twin(tx)
         if earlier is not None:
             earlier = await self._renewed(tx, earlier)
@@ -296,7 +303,7 @@ def _check_content(draft: Draft) -> None:
 
 async def _visible(tx: Tx, principal: Principal, file_id: str, *, lock: bool = False) -> File:
     known = bare(file_id)
-    file = await rows.get(tx, principal.org, known, lock=lock) if known else None
+    file = await rows.get(tx, principal.reach, known, lock=lock) if known else None
     if file is None:
         raise _not_found(file_id, "id")
     return file

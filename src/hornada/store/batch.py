@@ -8,6 +8,7 @@ from hornada.core.batch import (
     LIVE,
     STAMPS,
     Batch,
+    BatchFilter,
     Finding,
     RequestCounts,
     Status,
@@ -15,6 +16,7 @@ from hornada.core.batch import (
     Usage,
 )
 from hornada.store.database import Row, Tx, Value
+from hornada.store.period import within
 
 _ERRORS = msgspec.json.Decoder(tuple[Finding, ...])
 _METADATA = msgspec.json.Decoder(dict[str, str])
@@ -22,9 +24,13 @@ _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _USAGE = msgspec.json.Decoder(Usage)
 _COLUMNS = (
     "id, org, member, key, dialect, endpoint, completion_window, model, names, input_file, status, stop, checked,"
-    " created_at, expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at, cancelled_at,"
-    " expired_at, total, n_ok, n_failed, output_file, error_file, output_lifetime_s, metadata, errors, usage"
+    " created_at, expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at,"
+    " cancelled_at, expired_at, total, n_ok, n_failed, output_file, error_file, output_lifetime_s, metadata,"
+    " errors, usage, cost"
 )
+
+
+EVERY = BatchFilter()
 
 
 class Stage(msgspec.Struct, frozen=True):
@@ -41,14 +47,6 @@ class Standing(msgspec.Struct, frozen=True):
     status: Status
     stop: StopReason | None
     model: str | None
-
-
-class Asking(msgspec.Struct, frozen=True):
-    """A running batch: the model that runs it, and the names under which its lines ask for one."""
-
-    id: str
-    model: str
-    names: tuple[str, ...]
 
 
 def _batch(row: Row, counts: RequestCounts) -> Batch:
@@ -79,11 +77,16 @@ def _batch(row: Row, counts: RequestCounts) -> Batch:
         output_file=row["output_file"],
         error_file=row["error_file"],
         output_lifetime_s=row["output_lifetime_s"],
-        metadata=_METADATA.decode(row["metadata"]) if row["metadata"] else None,
+        metadata=None if row["metadata"] is None else _metadata(row),
         errors=_ERRORS.decode(row["errors"]) if row["errors"] else (),
         counts=counts,
         usage=_USAGE.decode(row["usage"]) if row["usage"] else None,
+        cost=row["cost"],
     )
+
+
+def _metadata(row: Row) -> dict[str, str]:
+    return _METADATA.decode(row["metadata"]) if row["metadata"] else {}
 
 
 def _names(prefix: str, values: Collection[str]) -> tuple[str, dict[str, Value]]:
@@ -140,12 +143,16 @@ async def insert(tx: Tx, batch: Batch, twin: str | None) -> None:
     )
 
 
-async def get(tx: Tx, org: str, batch: str, *, lock: bool = False) -> Batch | None:
-    """One batch of an organization. ``lock``: nobody else moves it before this (writing) transaction ends."""
+async def get(tx: Tx, org: str | None, batch: str, *, lock: bool = False) -> Batch | None:
+    """One batch of an organization; ``org`` None: of any.
+
+    ``lock``: nobody else moves it before this (writing) transaction ends.
+    """
+    whose = "" if org is None else " AND org = :org"
     rows = await tx.rows(
-        f"SELECT {_COLUMNS} FROM batch WHERE id = :id AND org = :org" + (" {for_update}" if lock else ""),  # noqa: S608
+        f"SELECT {_COLUMNS} FROM batch WHERE id = :id{whose}" + (" {for_update}" if lock else ""),  # noqa: S608
         id=batch,
-        org=org,
+        **({} if org is None else {"org": org}),
     )
     return (await _counted(tx, rows))[0] if rows else None
 
@@ -161,20 +168,51 @@ async def live_twin(tx: Tx, org: str, twin: str) -> str | None:
     return row["id"] if row else None
 
 
-async def page(tx: Tx, org: str, after: tuple[int, str] | None, limit: int) -> tuple[Batch, ...]:
-    """Up to ``limit`` batches, newest first, behind the (created_at, id) of the last one seen."""
-    where = ""
-    params: dict[str, Value] = {}
+async def page(
+    tx: Tx, org: str | None, after: tuple[int, str] | None, limit: int, only: BatchFilter = EVERY
+) -> tuple[Batch, ...]:
+    """Up to ``limit`` batches that pass ``only``, newest first, behind the (created_at, id) of the last one seen.
+
+    ``org`` None: of every organization.
+    """
+    found: list[Row] = []
+    while len(found) < limit:
+        rows = await _behind(tx, org, after, limit, only)
+        found += [row for row in rows if only.metadata.items() <= _metadata(row).items()]
+        if len(rows) < limit:
+            break
+        after = (rows[-1]["created_at"], rows[-1]["id"])
+    return await _counted(tx, found[:limit])
+
+
+async def _behind(
+    tx: Tx, org: str | None, after: tuple[int, str] | None, limit: int, only: BatchFilter
+) -> Sequence[Row]:
+    """The next rows of a list. Of a pair of metadata it looks for the spelling, which may also stand inside a text.
+
+    Both databases have functions for JSON, but not the same ones, and PostgreSQL's fail on a NUL in any value.
+    """
+    where, params = ["1 = 1"], dict[str, Value](limit=limit)
+    if org is not None:
+        where.append("org = :org")
+        params["org"] = org
     if after is not None:
-        where = " AND (created_at < :at OR (created_at = :at AND id < :id))"
-        params = {"at": after[0], "id": after[1]}
-    rows = await tx.rows(
-        f"SELECT {_COLUMNS} FROM batch WHERE org = :org{where} ORDER BY created_at DESC, id DESC LIMIT :limit",  # noqa: S608
-        org=org,
-        limit=limit,
+        where.append("(created_at < :at OR (created_at = :at AND id < :id))")
+        params.update(at=after[0], id=after[1])
+    if only.statuses is not None:
+        names, statuses = _names("s", only.statuses)
+        where.append(f"status IN ({names})")
+        params.update(statuses)
+    for number, pair in enumerate(only.metadata.items()):
+        where.append(f"replace(metadata, :pair{number}, '') <> metadata")
+        params[f"pair{number}"] = msgspec.json.encode(dict([pair])).decode()[1:-1]
+    created, times = within(only.created)
+    return await tx.rows(
+        f"SELECT {_COLUMNS} FROM batch WHERE {' AND '.join([*where, *created])}"  # noqa: S608
+        " ORDER BY created_at DESC, id DESC LIMIT :limit",
         **params,
+        **times,
     )
-    return await _counted(tx, rows)
 
 
 async def active(tx: Tx, org: str) -> int:
@@ -246,9 +284,7 @@ async def void_stages(tx: Tx) -> None:
     await tx.run("UPDATE batch SET stage_owner = NULL, stage_until = 0 WHERE stage_until > 0")
 
 
-async def accept(
-    tx: Tx, stage: Stage, to: Status, *, model: str, names: Sequence[str], total: int, now: int
-) -> bool:
+async def accept(tx: Tx, stage: Stage, to: Status, *, model: str, names: Sequence[str], total: int, now: int) -> bool:
     """Records that the file holds ``total`` good lines and where the batch goes; False if the stage was lost."""
     stamp = f" {STAMPS[to]} = :now," if to is not stage.batch.status else ""
     return (
@@ -343,6 +379,7 @@ async def assemble(
     *,
     counts: RequestCounts,
     usage: Usage,
+    cost: int,
     output_file: str | None,
     error_file: str | None,
     now: int,
@@ -351,7 +388,8 @@ async def assemble(
     return (
         await tx.run(
             f"UPDATE batch SET status = :to, {STAMPS[to]} = :now, updated_at = :now, n_ok = :ok, n_failed = :failed,"  # noqa: S608
-            " usage = :usage, output_file = :output_file, error_file = :error_file, stage_owner = NULL, stage_until = 0"
+            " usage = :usage, cost = :cost, output_file = :output_file, error_file = :error_file, stage_owner = NULL,"
+            " stage_until = 0"
             " WHERE id = :id AND stage_epoch = :epoch AND status = :status",
             id=stage.batch.id,
             epoch=stage.epoch,
@@ -360,6 +398,7 @@ async def assemble(
             ok=counts.completed,
             failed=counts.failed,
             usage=msgspec.json.encode(usage).decode(),
+            cost=cost,
             output_file=output_file,
             error_file=error_file,
             now=now,
@@ -380,32 +419,14 @@ async def standing(tx: Tx, batches: Collection[str]) -> dict[str, Standing]:
     }
 
 
-async def asking(tx: Tx) -> list[Asking]:
-    """What every batch whose lines run asks for."""
-    rows = await tx.rows("SELECT id, model, names FROM batch WHERE status = 'in_progress' AND stop IS NULL")
-    return [
-        Asking(row["id"], row["model"], _NAMES.decode(row["names"]) if row["names"] else (row["model"],))
-        for row in rows
-    ]
-
-
-async def unauthorized(tx: Tx, now: int) -> list[str]:
-    """Batches whose lines run though their key, its member or its organization has lost its rights."""
+async def live_of(tx: Tx, org: str) -> list[tuple[str, Status]]:
+    """The batches of an organization that have not ended."""
     rows = await tx.rows(
-        "SELECT batch.id FROM batch LEFT JOIN api_key ON api_key.id = batch.key"
-        " LEFT JOIN member ON member.id = api_key.member LEFT JOIN organization ON organization.id = batch.org"
-        " WHERE batch.status = 'in_progress' AND batch.stop IS NULL AND (api_key.id IS NULL"
-        " OR api_key.revoked_at IS NOT NULL OR api_key.expires_at <= :now OR member.removed_at IS NOT NULL"
-        " OR organization.suspended_at IS NOT NULL)",
-        now=now,
+        "SELECT id, status FROM batch WHERE org = :org"
+        " AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')",
+        org=org,
     )
-    return [row["id"] for row in rows]
-
-
-async def running_of(tx: Tx, org: str) -> list[str]:
-    """The batches of an organization whose lines run."""
-    rows = await tx.rows("SELECT id FROM batch WHERE org = :org AND status = 'in_progress' AND stop IS NULL", org=org)
-    return [row["id"] for row in rows]
+    return [(row["id"], Status(row["status"])) for row in rows]
 
 
 async def halt(tx: Tx, batch: str, reason: StopReason, now: int) -> bool:
@@ -420,12 +441,6 @@ async def halt(tx: Tx, batch: str, reason: StopReason, now: int) -> bool:
         await tx.run("UPDATE chunk SET state = 'done' WHERE batch = :id AND state = 'ready'", id=batch)
         await drain(tx, batch, now)
     return halted == 1
-
-
-async def rekey(tx: Tx, batch: str, model: str) -> None:
-    """Has the open chunks of a running batch run by another model; whoever holds one hands it back."""
-    await tx.run("UPDATE batch SET model = :model WHERE id = :id AND status = 'in_progress'", id=batch, model=model)
-    await tx.run("UPDATE chunk SET model = :model WHERE batch = :id AND state <> 'done'", id=batch, model=model)
 
 
 async def assembled(tx: Tx, limit: int) -> list[str]:

@@ -4,9 +4,12 @@ from collections.abc import Collection, Sequence
 from typing import Literal
 
 from hornada.core.file import File, Purpose
+from hornada.core.page import Period
 from hornada.store.database import Row, Tx, Value
+from hornada.store.period import within
 
 Order = Literal["asc", "desc"]
+ALWAYS = Period()
 
 _COLUMNS = "id, org, member, key, purpose, name, bytes, sha256, object, requests, created_at, expires_at"
 _IN_USE = (
@@ -54,16 +57,17 @@ async def insert(tx: Tx, file: File) -> None:
     )
 
 
-async def get(tx: Tx, org: str, file: str, *, lock: bool = False) -> File | None:
-    """One visible file of an organization.
+async def get(tx: Tx, org: str | None, file: str, *, lock: bool = False) -> File | None:
+    """One visible file of an organization; ``org`` None: of any.
 
     ``lock``: nobody else deletes it, or starts a batch on it, before this (writing) transaction ends.
     """
+    whose = "" if org is None else " AND org = :org"
     row = await tx.row(
-        f"SELECT {_COLUMNS} FROM file WHERE id = :id AND org = :org AND {_VISIBLE}"  # noqa: S608
+        f"SELECT {_COLUMNS} FROM file WHERE id = :id{whose} AND {_VISIBLE}"  # noqa: S608
         + (" {for_update}" if lock else ""),
         id=file,
-        org=org,
+        **({} if org is None else {"org": org}),
     )
     return _file(row) if row else None
 
@@ -106,9 +110,12 @@ async def page(
     *,
     order: Order = "desc",
     purpose: Purpose | None = None,
+    created: Period = ALWAYS,
 ) -> tuple[File, ...]:
     """Up to ``limit`` visible files behind the (created_at, id) of the last one seen; ``desc``: newest first."""
-    where, params = ["org = :org", _VISIBLE], dict[str, Value](org=org, limit=limit)
+    times, params = within(created)
+    where = ["org = :org", _VISIBLE, *times]
+    params.update(org=org, limit=limit)
     if after is not None:
         behind = "<" if order == "desc" else ">"
         where.append(f"(created_at {behind} :at OR (created_at = :at AND id {behind} :id))")
@@ -150,6 +157,17 @@ async def mark_deleted(tx: Tx, file: str, now: int) -> bool:
         now=now,
     )
     return changed == 1
+
+
+async def mark_all_deleted(tx: Tx, org: str, now: int, limit: int) -> int:
+    """Hides up to ``limit`` files of an organization for good; how many. Its batches must have ended."""
+    return await tx.run(
+        "UPDATE file SET deleted_at = :now WHERE id IN (SELECT id FROM file WHERE org = :org AND deleted_at IS NULL"
+        " LIMIT :limit)",
+        org=org,
+        now=now,
+        limit=limit,
+    )
 
 
 async def expired(tx: Tx, now: int, limit: int) -> list[str]:
