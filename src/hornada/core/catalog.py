@@ -24,7 +24,7 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class Server(Struct, frozen=True, kw_only=True):
-    """One model server. ``url`` ends in its base path (``…/v1``); ``model`` is its own name for the model, if another."""
+    """One model server. ``url`` ends in its base path (``…/v1``); ``model``: its own name for the model, if another."""
 
     url: str
     api_key: str | None = None
@@ -62,3 +62,10 @@ class Catalog(Struct, frozen=True, kw_only=True):
     def resolve(self, name: str) -> Model | None:
         """The model that a catalog name or an alias stands for now."""
         return self.models.get(self.aliases.get(name, name))
+
+    def allows(self, listed: frozenset[str] | None, model: str) -> bool:
+        """Whether a key's list, which may name models by alias too, holds the model of this catalog name.
+
+        None: the key has no list and may use every model.
+        """
+        return listed is None or any(self.aliases.get(each, each) == model for each in listed)

@@ -6,12 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from hornada.core.catalog import Catalog, Model, Server
+from hornada.core.errors import Code, Refusal
 from hornada.engine.capacity import Gates
 from hornada.store.catalog import Shelf
 from hornada.upstream.discovery import models as ask
 from hornada.upstream.protocol import Failure, Upstream
 
 log = logging.getLogger("hornada")
+
+
+def called(catalog: Catalog, listed: frozenset[str] | None, name: str, endpoint: str) -> Model:
+    """The model that a call or a line asks for by this name; ``listed`` are those that its key may use, None: all.
+
+    Raises Refusal MODEL_NOT_FOUND, the same whether there is none or the key may not use it (contract 4).
+    """
+    model = catalog.resolve(name)
+    if model is None or not catalog.allows(listed, model.name):
+        raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not exist for this key.", "model")
+    if not model.offers(endpoint):
+        raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not offer {endpoint}.", "model")
+    return model
 
 
 class Models:

@@ -44,8 +44,17 @@ class Again(Struct, frozen=True):
     unreached: bool = False
 
 
-Result = Reply | tuple[Again | None, Reply]
-"""What an attempt comes to: the line's result; or the result it has unless it is tried again; None: it was not sent."""
+class Elsewhere(Struct, frozen=True):
+    """The name that a line uses stands for another model than the one that runs its chunk (an alias was moved)."""
+
+    model: str
+
+
+Result = Reply | Elsewhere | tuple[Again | None, Reply]
+"""What an attempt comes to: the line's result; or the result it has unless it is tried again; None: it was not sent.
+
+Elsewhere: it was not sent and has no result.
+"""
 
 
 class Tries:

@@ -7,30 +7,37 @@ from hornada.core.batch import StopReason
 from hornada.core.clock import Clock
 from hornada.engine.models import Models
 from hornada.store import batch as batches
-from hornada.store import catalog
-from hornada.store.batch import Asking
+from hornada.store import catalog, running
 from hornada.store.database import Database
+from hornada.store.running import Asking
 
 log = logging.getLogger("hornada")
 
 
 class Warden:
-    """A loop of half a second: so soon a withdrawn right, a retired model or a moved alias takes effect (contract 5)."""
+    """A loop of half a second: so soon a lost right, a retired model or a moved alias takes effect (contract 5)."""
 
     def __init__(
-        self, db: Database, clock: Clock, models: Models, *, on_stopped: Callable[[str, StopReason], None]
+        self,
+        db: Database,
+        clock: Clock,
+        models: Models,
+        *,
+        on_stopped: Callable[[str, StopReason], None],
+        on_moved: Callable[[], None],
     ) -> None:
         self._db = db
         self._clock = clock
         self._models = models
         self._on_stopped = on_stopped
+        self._on_moved = on_moved
 
     async def once(self) -> bool:
         """Takes over what operators changed, then stops or moves the batches that it concerns; never more at once."""
         async with self._db.read() as tx:
             shelf = await catalog.shelf(tx)
-            revoked = await batches.unauthorized(tx, self._clock.now())
-            asking = await batches.asking(tx)
+            revoked = await running.unauthorized(tx, self._clock.now())
+            asking = await running.asking(tx)
         self._models.overlay(shelf)
         for batch in revoked:
             await self._stop(batch, StopReason.REVOKED)
@@ -41,15 +48,18 @@ class Warden:
 
     async def _see_to_model(self, batch: Asking) -> None:
         """Moves a batch whose name stands for another model now; ends one whose names stand for none."""
-        found = [model for name in batch.names if (model := self._models.catalog().resolve(name)) is not None]
+        resolved = (self._models.catalog().resolve(name) for name in batch.names)
+        found = list(dict.fromkeys(model.name for model in resolved if model is not None))
         if not found:
             if self._models.complete:
                 await self._stop(batch.id, StopReason.MODEL_GONE)
-        elif batch.model not in {model.name for model in found}:
+            return
+        model = _next(batch, found)
+        if model is not None:
             async with self._db.write() as tx:
-                await batches.rekey(tx, batch.id, found[0].name)
-            log.info("batch %s: goes on with model %s", batch.id, found[0].name)
-            self._on_stopped(batch.id, StopReason.MODEL_GONE)
+                await running.rekey(tx, batch.id, model)
+            log.info("batch %s: goes on with model %s", batch.id, model)
+            self._on_moved()
 
     async def _stop(self, batch: str, reason: StopReason) -> None:
         async with self._db.write() as tx:
@@ -57,3 +67,13 @@ class Warden:
         if halted:
             log.info("batch %s: %s, its remaining lines end", batch, reason)
             self._on_stopped(batch, reason)
+
+
+def _next(batch: Asking, found: list[str]) -> str | None:
+    """The model that goes on with a batch whose names stand for ``found`` now; None for the one that runs it.
+
+    Where names came apart (an alias was moved, an exact name was not), one model after another runs what is its own.
+    """
+    if batch.model not in found:
+        return found[0]
+    return found[(found.index(batch.model) + 1) % len(found)] if batch.passed_on else None

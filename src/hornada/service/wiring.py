@@ -113,7 +113,7 @@ class Engine:
             limits=limits,
             on_ended=lambda: self._tidy.ring(),
         )
-        self.warden = Warden(db, clock, self.models, on_stopped=self._stopped)
+        self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=lambda: self._dispatch.ring())
         self.curator = Curator(db, clock, self.models, on_changed=lambda: self._watch.ring())
         self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
         self.batches = Batches(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
 from hornada.core.batch import Batch
@@ -15,11 +16,14 @@ FOREVER = 1 << 60
 
 _COLUMNS = "batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed"
 _BATCHES_AT_ONCE = 16
+_MODELS = msgspec.json.Decoder(frozenset[str])
 _CLAIMABLE = (
     "batch.status = 'in_progress' AND batch.stop IS NULL AND batch.expires_at > {now} AND EXISTS (SELECT 1 FROM chunk"
-    " WHERE chunk.batch = batch.id AND chunk.state = 'ready' AND chunk.not_before <= {now})"
+    " WHERE chunk.batch = batch.id AND chunk.state = 'ready' AND chunk.not_before <= {now}"
+    " AND chunk.model = batch.model)"
 )
-"""An overdue batch is not claimed from: its chunks would only come back."""
+"""An overdue batch is not claimed from: its chunks would only come back. Nor are chunks that wait for another model."""
+_MODEL_NOW = "(SELECT batch.model FROM batch WHERE batch.id = chunk.batch)"
 _LET_GO = (
     "owner = NULL, lease_until = 0, state = CASE WHEN EXISTS (SELECT 1 FROM batch WHERE batch.id = chunk.batch"
     " AND batch.status = 'in_progress' AND batch.stop IS NULL) THEN 'ready' ELSE 'done' END"
@@ -28,7 +32,7 @@ _LET_GO = (
 
 
 class Work(Struct, frozen=True, kw_only=True):
-    """A claimed chunk with what is needed of its batch to run it."""
+    """A claimed chunk with what is needed of its batch to run it. ``models``: those that its key may use, None: all."""
 
     chunk: Chunk
     key: str
@@ -36,6 +40,7 @@ class Work(Struct, frozen=True, kw_only=True):
     endpoint: str
     input_object: str
     expires_at: int
+    models: frozenset[str] | None = None
 
 
 def _chunk(row: Row) -> Chunk:
@@ -85,8 +90,9 @@ async def ready_models(tx: Tx) -> set[str]:
 async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int) -> list[Work]:
     """Leases ready chunks of a model until they hold at least ``lines`` lines: the earliest deadline first."""
     rows = await tx.rows(
-        "SELECT batch.id, batch.key, batch.dialect, batch.endpoint, batch.expires_at, file.object FROM batch"  # noqa: S608
-        f" JOIN file ON file.id = batch.input_file WHERE batch.model = :model AND {_CLAIMABLE}"
+        "SELECT batch.id, batch.key, batch.dialect, batch.endpoint, batch.expires_at, file.object, api_key.models"  # noqa: S608
+        " FROM batch JOIN file ON file.id = batch.input_file LEFT JOIN api_key ON api_key.id = batch.key"
+        f" WHERE batch.model = :model AND {_CLAIMABLE}"
         " ORDER BY batch.expires_at, batch.id LIMIT :batches",
         model=model,
         batches=_BATCHES_AT_ONCE,
@@ -95,7 +101,7 @@ async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int) -> list[Wo
     for row in rows:
         if lines <= 0:
             break
-        taken = await _claim_from(tx, row["id"], owner, ttl, lines)
+        taken = await _claim_from(tx, row["id"], model, owner, ttl, lines)
         lines -= sum(chunk.span.n for chunk in taken)
         work.extend(
             Work(
@@ -105,20 +111,22 @@ async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int) -> list[Wo
                 endpoint=row["endpoint"],
                 input_object=row["object"],
                 expires_at=row["expires_at"],
+                models=None if row["models"] is None else _MODELS.decode(row["models"]),
             )
             for chunk in taken
         )
     return work
 
 
-async def _claim_from(tx: Tx, batch: str, owner: str, ttl: int, lines: int) -> list[Chunk]:
+async def _claim_from(tx: Tx, batch: str, model: str, owner: str, ttl: int, lines: int) -> list[Chunk]:
     rows = await tx.rows(
         "WITH picked AS MATERIALIZED (SELECT idx FROM chunk WHERE batch = :batch AND state = 'ready'"  # noqa: S608
-        " AND not_before <= {now} ORDER BY idx LIMIT :limit {skip_locked})"
+        " AND model = :model AND not_before <= {now} ORDER BY idx LIMIT :limit {skip_locked})"
         " UPDATE chunk SET state = 'leased', epoch = epoch + 1, owner = :owner, lease_until = {now} + :ttl"
         " WHERE batch = :batch AND state = 'ready' AND idx IN (SELECT idx FROM picked)"
         f" RETURNING {_COLUMNS}",
         batch=batch,
+        model=model,
         owner=owner,
         ttl=ttl,
         limit=max(1, (lines + 99) // 100),
@@ -160,7 +168,7 @@ async def reap(tx: Tx, owner: str | None, limit: int) -> list[str]:
     rows = await tx.rows(
         "WITH picked AS MATERIALIZED (SELECT batch, idx FROM chunk WHERE state = 'leased'"  # noqa: S608
         f" AND {who} LIMIT :limit {{skip_locked}})"
-        f" UPDATE chunk SET {_LET_GO}"
+        f" UPDATE chunk SET {_LET_GO}, model = {_MODEL_NOW}"
         " WHERE state = 'leased' AND (batch, idx) IN (SELECT batch, idx FROM picked) RETURNING batch",
         limit=limit,
         **params,
@@ -168,16 +176,20 @@ async def reap(tx: Tx, owner: str | None, limit: int) -> list[str]:
     return sorted({row["batch"] for row in rows})
 
 
-async def hand_back(tx: Tx, chunk: Chunk, wait: int = 0) -> None:
-    """Lets a held chunk go, for whoever comes ``wait`` microseconds from now; done if its batch no longer runs."""
+async def hand_back(tx: Tx, chunk: Chunk, wait: int = 0, model: str | None = None) -> None:
+    """Lets a held chunk go, for whoever comes ``wait`` microseconds from now; done if its batch no longer runs.
+
+    ``model``: the one that its lines ask for by now, when it is not the batch's.
+    """
     await batches.lock(tx, chunk.batch)
     await tx.run(
-        f"UPDATE chunk SET {_LET_GO}, not_before = {{now}} + :wait"  # noqa: S608
+        f"UPDATE chunk SET {_LET_GO}, model = COALESCE(:model, {_MODEL_NOW}), not_before = {{now}} + :wait"  # noqa: S608
         " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
         batch=chunk.batch,
         idx=chunk.idx,
         epoch=chunk.epoch,
         wait=wait,
+        model=model,
     )
 
 
