@@ -97,7 +97,7 @@ class Validator:
             if model is not None:
                 names[name] = Named(
                     resolved=model.name,
-                    allowed=allowed is None or model.name in allowed or name in allowed,
+                    allowed=catalog.allows(allowed, model.name),
                     offers=model.offers(batch.endpoint),
                     batchable=model.batch_slots > 0,
                 )
