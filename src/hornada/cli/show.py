@@ -3,15 +3,12 @@
 import json
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import typer
 
 from hornada.cli.settings import ConfigFlag, DataFlag, HostFlag, PortFlag, RoleFlag, UpstreamFlag, settings
 from hornada.config import Config
-from hornada.core.catalog import Model, Server
-
-MASK = "***"
+from hornada.core.model_table import MASK, masked, write_model
 
 
 def show(
@@ -29,51 +26,25 @@ def show(
 
 def toml(config: Config) -> Iterator[str]:
     """The lines of a TOML file that says the same as ``config``; keys and passwords are masked."""
-    urls, key = [_masked(url) for url in config.upstream] or None, MASK if config.upstream_api_key else None
+    urls, key = [masked(url) for url in config.upstream] or None, MASK if config.upstream_api_key else None
     yield from _pairs({"role": config.role, "data": config.data, "upstream": urls, "upstream_api_key": key})
     server, limits, bootstrap = config.server, config.limits, config.bootstrap
-    yield from _section("server", {"host": server.host, "port": server.port, "batches": server.batches})
+    key = MASK if server.operator_key else None
+    flat = {"host": server.host, "port": server.port, "batches": server.batches, "operator_key": key}
+    yield from _section("server", flat)
     yield from _section("server.dialects", server.dialects)
-    storage = {"database": _masked(config.storage.database), "blobs": _masked(config.storage.blobs)}
+    storage = {"database": masked(config.storage.database), "blobs": masked(config.storage.blobs)}
     yield from _section("storage", storage)
     yield from _section("limits", {name: getattr(limits, name) for name in limits.__struct_fields__})
+    yield from _section("billing", {name: getattr(config.billing, name) for name in config.billing.__struct_fields__})
     for model in config.models:
-        yield from _section("[models]", _model(model))
+        yield from _section("[models]", write_model(model))
     yield from _section("aliases", config.aliases)
     for name, plan in config.plans.items():
         values = {field: getattr(plan, field) for field in plan.__struct_fields__ if field != "name"}
         yield from _section(f"plans.{_key(name)}", values)
     key = MASK if bootstrap.key else None
     yield from _section("bootstrap", {"organization": bootstrap.organization, "key": key, "credit": bootstrap.credit})
-
-
-def _model(model: Model) -> dict[str, Any]:
-    price = {"input": model.price.input, "cached_input": model.price.cached_input, "output": model.price.output}
-    return {
-        "name": model.name,
-        "upstream": [_server(server) for server in model.servers],
-        "endpoints": sorted(model.endpoints) if model.endpoints else None,
-        "capacity": model.capacity,
-        "batch": model.batch_slots,
-        "reserve": model.reserve,
-        "price": price,
-    }
-
-
-def _server(server: Server) -> dict[str, Any]:
-    key = MASK if server.api_key else None
-    return {"url": _masked(server.url), "api_key": key, "model": server.model, "weight": server.weight}
-
-
-def _masked(url: str) -> str:
-    """A URL without its password and without the values of its query."""
-    parts = urlsplit(url)
-    if parts.password:
-        url = url.replace(f":{parts.password}@", f":{MASK}@", 1)
-    if parts.query:
-        names = "&".join(f"{pair.partition('=')[0]}={MASK}" for pair in parts.query.split("&"))
-        url = url.replace(f"?{parts.query}", f"?{names}", 1)
-    return url
 
 
 def _section(name: str, values: dict[str, Any]) -> Iterator[str]:

@@ -1,13 +1,18 @@
 """A model as a table says it, the same in the configuration and in a call of the operator (contract 10)."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hornada.core.catalog import ENDPOINTS, Model, Price, Server
+from hornada.core.errors import Code, Refusal
 from hornada.core.kinds import FLAG, TABLE, TABLES, TEXT, URL, list_of, one_of, whole
 from hornada.core.table import Problems, Raw, Setting, check_known, is_table, join, read_table, read_value, rows, shown
 
+MASK = "***"
+"""Stands for a secret wherever one would be shown."""
 AUTO_CAPACITY = 8
 """What ``capacity = "auto"`` stands for until the limit is learned from the server's answers."""
 
@@ -125,3 +130,50 @@ def _server(entry: Any, where: str, problems: Problems) -> Server:
     except ValueError:
         problems.add(where, f"must be {URL.words}, not {shown(entry)}")
         return Server(url="")
+
+
+def write_model(model: Model) -> Raw:
+    """The table that says the same as a model, its keys and passwords masked."""
+    return {
+        "name": model.name,
+        "upstream": [_write_server(server) for server in model.servers],
+        "endpoints": None if model.endpoints is None else sorted(model.endpoints),
+        "capacity": model.capacity,
+        "batch": model.batch_slots,
+        "reserve": model.reserve,
+        "price": {name: getattr(model.price, name) for name in model.price.__struct_fields__},
+    }
+
+
+def unmask(model: Model, before: Model | None) -> Model:
+    """The model with the secrets that ``before`` has where its own are masked: it was shown, changed and sent back.
+
+    Raises Refusal INVALID_VALUE for a masked secret that nothing is known of.
+    """
+    known = {masked(server.url): server for server in (before.servers if before else ())}
+    return replace(model, servers=tuple(_unmask(server, known.get(masked(server.url))) for server in model.servers))
+
+
+def masked(url: str) -> str:
+    """A URL without its password and without the values of its query."""
+    parts = urlsplit(url)
+    if parts.password:
+        url = url.replace(f":{parts.password}@", f":{MASK}@", 1)
+    if parts.query:
+        names = "&".join(f"{pair.partition('=')[0]}={MASK}" for pair in parts.query.split("&"))
+        url = url.replace(f"?{parts.query}", f"?{names}", 1)
+    return url
+
+
+def _write_server(server: Server) -> Raw:
+    key = MASK if server.api_key else None
+    return {"url": masked(server.url), "api_key": key, "model": server.model, "weight": server.weight}
+
+
+def _unmask(server: Server, before: Server | None) -> Server:
+    if MASK not in server.url and server.api_key != MASK:
+        return server
+    if before is None or (server.api_key == MASK and before.api_key is None):
+        raise Refusal(Code.INVALID_VALUE, f"'{MASK}' stands for a secret, and none is known for this URL.", "upstream")
+    url = before.url if MASK in server.url else server.url
+    return replace(server, url=url, api_key=before.api_key if server.api_key == MASK else server.api_key)
