@@ -1,0 +1,82 @@
+"""The catalog's objects under ``/admin`` as the OpenAPI document describes them."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from hornada.api.schemas import Seconds, Strict
+from hornada.core.model_table import AUTO_CAPACITY
+
+Micros = Annotated[int, Meta(ge=0)]
+
+
+class PriceObject(Strict):
+    """Micro-units per million tokens; ``cached_input`` null: as ``input``."""
+
+    input: Micros = 0
+    cached_input: Micros | None = None
+    output: Micros = 0
+
+
+class ServerObject(Strict):
+    """A model server. ``api_key`` is shown masked; sent back masked it stays what it was."""
+
+    url: str
+    api_key: str | None = None
+    model: str | None = None
+    weight: Annotated[int, Meta(ge=1)] = 1
+
+
+class PutModel(Strict):
+    """A model as ``[[models]]`` of the configuration says it; what is not given has its default."""
+
+    upstream: str | list[str | ServerObject]
+    name: str | None = None
+    endpoints: list[str] | None = None
+    capacity: Annotated[int, Meta(ge=1)] | Literal["auto"] = AUTO_CAPACITY
+    batch: bool | Annotated[int, Meta(ge=0)] = True
+    reserve: Annotated[int, Meta(ge=0)] = 0
+    price: PriceObject | None = None
+
+
+class CatalogModelObject(Strict):
+    """A model with its servers. ``endpoints`` null: all; ``batch``: slots that lines may use, 0 for none."""
+
+    object: Literal["model"]
+    name: str
+    upstream: list[ServerObject]
+    endpoints: list[str] | None
+    capacity: int
+    batch: int
+    reserve: int
+    price: PriceObject
+    created_at: Seconds
+
+
+class CatalogModelList(Strict):
+    """Every model of the catalog."""
+
+    object: Literal["list"]
+    data: list[CatalogModelObject]
+
+
+class ModelRetired(Strict):
+    """A model that is not in the catalog any more."""
+
+    id: str
+    object: Literal["model"]
+    retired: Literal[True]
+
+
+class PutAlias(Strict):
+    """Where an alias is to point: the catalog name of a model."""
+
+    model: str
+
+
+class AliasRemoved(Strict):
+    """An alias that stands for nothing any more."""
+
+    id: str
+    object: Literal["alias"]
+    deleted: Literal[True]
