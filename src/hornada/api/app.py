@@ -19,9 +19,10 @@ from hornada.api.call import (
 )
 from hornada.api.content import RangeRefused
 from hornada.api.metering import count, linger
-from hornada.api.router import NotAllowed, Router
+from hornada.api.router import NotAllowed, Route, Router
 from hornada.api.routes import table
 from hornada.api.services import Services
+from hornada.core.account import Role
 from hornada.core.errors import Code, Refusal, Unavailable
 from hornada.core.ids import new_id
 
@@ -68,6 +69,7 @@ class App:
         if not found.route.public:
             call.principal = await self._admission.principal(_token(call.scope))
             count(call, self._meter)
+            _check_belongs(call, found.route)
         return await found.route.handler(call)
 
     @cached_property
@@ -82,6 +84,13 @@ class App:
 def build(services: Services) -> App:
     """The application over these services."""
     return App(services)
+
+
+def _check_belongs(call: Call, route: Route) -> None:
+    """Raises Refusal PERMISSION_DENIED when the operator calls what is an organization's to do."""
+    if route.members_only and call.principal.role is Role.OPERATOR:
+        message = "The operator's key belongs to no organization; use the key of one for this."
+        raise Refusal(Code.PERMISSION_DENIED, message)
 
 
 def _failed(call: Call, error: Exception) -> Response | None:

@@ -79,8 +79,10 @@ def _operation(route: Route, schemas: Mapping[type[msgspec.Struct], dict[str, An
     }
     if route.body:
         operation["requestBody"] = _body(route.body, schemas)
+    if not route.mounted:
+        operation["servers"] = [{"url": "/"}]
     if route.public:
-        operation |= {"servers": [{"url": "/"}], "security": []}
+        operation["security"] = []
     return operation
 
 

@@ -45,7 +45,8 @@ class Body(Struct, frozen=True, kw_only=True):
 class Route(Struct, frozen=True, kw_only=True):
     """One line of the table that drives both the routing and the OpenAPI document.
 
-    ``path`` is relative to a dialect's base, or to the root when ``public``: without dialect and without key.
+    ``path`` is relative to a dialect's base, or to the root when ``root`` (without dialect) or ``public`` (without
+    dialect and without key). ``members_only``: the operator, who is of no organization, has no business there.
     A piece in braces matches one part of the path, with ``:path`` the rest of it, slashes and all.
     """
 
@@ -59,6 +60,13 @@ class Route(Struct, frozen=True, kw_only=True):
     query: tuple[Parameter, ...] = ()
     body: Body | None = None
     public: bool = False
+    root: bool = False
+    members_only: bool = False
+
+    @property
+    def mounted(self) -> bool:
+        """Whether it stands under the base path of every dialect."""
+        return not (self.public or self.root)
 
 
 class Found(Struct, frozen=True):
@@ -83,8 +91,8 @@ class Router:
         bases = sorted(dialects, key=len, reverse=True)
         self._bases = [(base.rstrip("/") + "/", DIALECTS[dialects[base]]) for base in bases]
         self._default = DIALECTS["infernode"]
-        self._public = Table(route for route in routes if route.public)
-        self._mounted = Table(route for route in routes if not route.public)
+        self._root = Table(route for route in routes if not route.mounted)
+        self._mounted = Table(route for route in routes if route.mounted)
 
     def dialect(self, scope: Scope) -> tuple[Dialect, str | None]:
         """The dialect of a path, and what follows its base; None outside of every base."""
@@ -100,7 +108,7 @@ class Router:
         if rest is not None and (route := self._mounted.fixed(method, rest)):
             return Found(route, {})
         path = _raw(scope)
-        table = self._public if rest is None else self._mounted
+        table = self._root if rest is None else self._mounted
         found = table.match(method, path if rest is None else path[self._skip(path) :])
         if isinstance(found, Found):
             return found

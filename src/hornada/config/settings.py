@@ -15,6 +15,7 @@ from hornada.core.kinds import (
     whole,
 )
 from hornada.core.limits import Limits
+from hornada.core.money import BillingRules
 from hornada.core.table import Setting, rows
 
 TOP = (
@@ -32,6 +33,7 @@ SERVER = (
         ("port", whole(0, 65535), "Port to listen on; 0 lets the system choose"),
         ("batches", FLAG, "When false, every `/batches` path answers 404"),
     ),
+    Setting("server.operator_key", TEXT, "Key of the operator, who administers every organization", secret=True),
     Setting("server.dialects", TABLE, "Base path to dialect; what is given replaces the default", DEFAULT_DIALECTS),
 )
 
@@ -52,6 +54,22 @@ LIMITS = rows(
     ("upstream_timeout_s", seconds(0.001), "Deadline of one call to a model server, in seconds"),
     ("response_bytes", whole(1), "Largest answer of a model server, in bytes"),
     ("request_bytes", whole(1), "Largest body of a regular call, in bytes"),
+)
+
+BILLING = rows(
+    "billing",
+    BillingRules,
+    ("currency", TEXT, "What a million micro-units are called"),
+    (
+        "missing_usage",
+        one_of(("estimate", "zero")),
+        'Where a model server reports no usage: "estimate" takes four bytes for a token, "zero" charges nothing',
+    ),
+    (
+        "ask_stream_usage",
+        FLAG,
+        "Ask model servers for the usage of streams (`stream_options.include_usage`) though the client did not",
+    ),
 )
 
 BOOTSTRAP = (
@@ -80,9 +98,10 @@ SECTIONS: dict[str, tuple[Setting, ...]] = {
     "server": SERVER,
     "storage": STORAGE,
     "limits": LIMITS,
+    "billing": BILLING,
     "bootstrap": BOOTSTRAP,
 }
 """The plain tables of the file."""
 
-SETTINGS: tuple[Setting, ...] = (*TOP, *SERVER, *STORAGE, *LIMITS, *BOOTSTRAP, *TABLED)
+SETTINGS: tuple[Setting, ...] = (*TOP, *SERVER, *STORAGE, *LIMITS, *BILLING, *BOOTSTRAP, *TABLED)
 """Every setting that an environment variable can hold; tables are JSON there."""

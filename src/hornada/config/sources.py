@@ -12,8 +12,12 @@ from hornada.core.table import Problems, Raw
 
 PREFIX = "HORNADA_"
 FILE_VARIABLE = "HORNADA_CONFIG"
-NO_SETTINGS = {FILE_VARIABLE, "HORNADA_CRASH_AT"}
-"""Variables with a meaning of their own: the file to read, and where the crash suite ends the process."""
+URL_VARIABLE = "HORNADA_URL"
+KEY_VARIABLE = "HORNADA_KEY"
+NO_SETTINGS = {FILE_VARIABLE, URL_VARIABLE, KEY_VARIABLE, "HORNADA_CRASH_AT"}
+"""Variables with a meaning of their own: the file to read, where commands find a server and the key that they send, and
+where the crash suite ends the process.
+"""
 
 
 class ConfigError(HornadaError):

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from hornada.core.account import Plan
 from hornada.core.catalog import Model
 from hornada.core.limits import Limits
+from hornada.core.money import BillingRules
 
 DIALECTS: tuple[str, ...] = ("infernode", "novita", "openai")
 """The names that ``[server.dialects]`` may use."""
@@ -27,11 +28,15 @@ class ProcessRole(StrEnum):
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
-    """Where to listen and what to mount. ``dialects``: base path -> name of a dialect."""
+    """Where to listen and what to mount. ``dialects``: base path -> name of a dialect.
+
+    ``operator_key``: the key of whoever operates the platform; None: nobody has those rights over HTTP.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8080
     batches: bool = True
+    operator_key: str | None = None
     dialects: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_DIALECTS))
 
 
@@ -56,6 +61,7 @@ class Config(Struct, frozen=True, kw_only=True):
     server: ServerSettings
     storage: StorageSettings
     limits: Limits
+    billing: BillingRules = BillingRules()
     models: tuple[Model, ...]
     aliases: dict[str, str]
     plans: dict[str, Plan]
