@@ -8,25 +8,31 @@ from pathlib import Path
 import httpx2
 
 from hornada.api.app import App, build
-from hornada.api.services import Balance, LastEvent, Readiness, Services
+from hornada.api.services import Readiness, Services
 from hornada.blobs import open_blobs
-from hornada.core.account import Plan, Principal
+from hornada.core.account import Plan
+from hornada.core.batch import Usage
 from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND
 from hornada.core.limits import Limits
+from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
+from hornada.engine.billing import Billing
+from hornada.engine.budget import Budget
 from hornada.engine.capacity import Gates
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
 from hornada.engine.meter import Meter
 from hornada.engine.servers import Servers
-from hornada.store import connect
+from hornada.engine.survey import Survey
+from hornada.store import connect, ledger
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
 from tests.conftest import Hands
 
 KEY = "sk-test"
+OPERATOR_KEY = "sk-operator"
 PLAN = Plan(active_batches=3, requests_per_minute=100_000)
 DIALECTS = {"/v1": "infernode", "/infernode/v1": "infernode", "/openai/v1": "novita", "/strict/v1": "openai"}
 CHAT, EMBED, TEXT = "/v1/chat/completions", "/v1/embeddings", "/v1/completions"
@@ -39,7 +45,9 @@ CATALOG = Catalog(
     aliases={"Saptiva Turbo": "m-chat", "Vectors": "org/m embed:v1"},
 )
 
-LAST = LastEvent(endpoint=CHAT + ":batch", model="m-chat", amount=12, tokens=34, created_at=1_760_000_000 * SECOND)
+CREDIT = 1012
+LAST = 12
+"""Micro-units: what the organization was given, and what its only line cost."""
 
 LINE = b'{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"m-chat","messages":[]}}\n'
 
@@ -71,7 +79,7 @@ async def open_site(
     batches_enabled: bool = True,
     plan: Plan = PLAN,
     ready: Sequence[str] = (),
-    event: LastEvent | None = LAST,
+    used: bool = True,
     metrics: Callable[[], bytes] = lambda: b"hornada_up 1\n",
 ) -> AsyncIterator[Site]:
     """Opens an application with one organization whose key is ``KEY``; ``ready`` are reasons why it is not."""
@@ -79,17 +87,17 @@ async def open_site(
     db = await connect(f"sqlite:///{folder}/ledger.db", clock)
     try:
         await db.migrate()
-        admission = Admission(db, clock, {"default": plan})
-        await admission.bootstrap("default", KEY)
-
-        async def balance(principal: Principal) -> Balance:
-            return Balance(balance=1000, last_event=event)
+        admission = Admission(db, clock, {"default": plan}, OPERATOR_KEY)
+        await admission.bootstrap("default", KEY, CREDIT)
+        budget = Budget(db, clock, on_stopped=lambda batch, reason: None)
+        if used:
+            await _one_line(db, (await admission.principal(KEY)).org)
 
         async def readiness() -> Readiness:
             return Readiness(not ready, ready)
 
         servers, gates = Servers(connect_upstream), Gates()
-        gateway = Gateway(lambda: CATALOG, servers, gates, limits=limits, record=lambda call: None)
+        gateway = Gateway(lambda: CATALOG, servers, gates, limits=limits, record=lambda call: None, admit=budget.admit)
         services = Services(
             files=Files(db, open_blobs(f"file://{folder}/blobs"), clock, limits),
             batches=Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None),
@@ -97,11 +105,15 @@ async def open_site(
             meter=Meter(clock),
             gateway=gateway,
             catalog=lambda: CATALOG,
-            balance=balance,
+            billing=Billing(db, clock),
             ready=readiness,
             metrics=metrics,
             limits=limits,
             dialects=DIALECTS,
+            administration=Administration(
+                db, clock, {"default": plan}, on_changed=admission.forget, on_erasing=lambda: None
+            ),
+            survey=Survey(db),
             batches_enabled=batches_enabled,
         )
         app = build(services)
@@ -111,3 +123,23 @@ async def open_site(
             yield Site(app, client, db, clock)
     finally:
         await db.close()
+
+
+async def _one_line(db: Database, org: str) -> None:
+    """The organization has used something."""
+    entry = ledger.LedgerEntry(
+        id="e1",
+        source="b:0:1:1",
+        org=org,
+        key="k",
+        batch="b",
+        model="m-chat",
+        endpoint=CHAT + ":batch",
+        lines=1,
+        usage=Usage(input=30, output=4),
+        amount=LAST,
+        estimated=False,
+        created_at=1_760_000_000 * SECOND,
+    )
+    async with db.write() as tx:
+        await ledger.insert(tx, [entry])

@@ -70,5 +70,5 @@ async def test_the_balance_tells_the_last_movement(site: Site, base: str) -> Non
 
 
 async def test_before_the_first_use_there_is_no_movement(tmp_path: Path) -> None:
-    async with open_site(tmp_path, event=None) as site:
+    async with open_site(tmp_path, used=False) as site:
         assert (await site.client.get("/v1/billing/balance")).json()["last_event"] is None

@@ -41,6 +41,10 @@ class Quiet(uvicorn.Server):
         yield
 
 
+async def anybody(org: str) -> None:
+    """Lets a call start."""
+
+
 class App:
     """The smallest application around the handler; what became of its calls."""
 
@@ -50,7 +54,9 @@ class App:
         self.servers, self.gates, self.records = Servers(connect), Gates(), list[UsageRecord]()
         self.gate = self.gates.of(model)
         catalog = Catalog(models={"m": model}, aliases={})
-        gateway = Gateway(lambda: catalog, self.servers, self.gates, limits=limits, record=self.records.append)
+        gateway = Gateway(
+            lambda: catalog, self.servers, self.gates, limits=limits, record=self.records.append, admit=anybody
+        )
         self.regular = Regular(gateway, limits)
         self.port = 0
         self.gone = asyncio.Event()
@@ -226,7 +232,7 @@ async def test_a_stream_that_breaks_off_inside_an_event_is_cut_off():
         await visit.say(EVENTS, chunk(b"data: {"))
 
     async with front(handler) as app, client(app) as c:
-        c.ask(STREAM)
+        c.ask(STREAM.replace(b"true", b'true,"stream_options":{"include_usage":true}'))
         await c.head()
         assert await c.chunk() == b"data: {"
         assert await c.reader.read() == b"", "no last chunk: the client sees that something is missing"

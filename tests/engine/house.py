@@ -19,6 +19,7 @@ from hornada.core.limits import DialectRules, Limits
 from hornada.core.line import Spelling
 from hornada.dialects import DIALECTS
 from hornada.engine.batches import Batches
+from hornada.engine.budget import Budget
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
 from hornada.engine.dispatcher import Dispatcher
@@ -79,6 +80,7 @@ class House:
         self.gate = self.gates.of(model)
         self.servers = Servers(connect)
         self.files = Files(db, blobs, clock, self.limits)
+        self.budget = Budget(db, clock, on_stopped=self._stopped)
         self.dispatcher = Dispatcher(
             db,
             blobs,
@@ -88,9 +90,11 @@ class House:
             gates=self.gates,
             caller=Caller(lambda: self.catalog, self.servers, self.limits),
             spelling=spelling,
+            budget=self.budget,
             on_settled=lambda: None,
         )
         self.dispatcher.bell(self.rung.set)
+        self.budget.bell(self.rung.set)
         self.validator = Validator(
             db,
             blobs,

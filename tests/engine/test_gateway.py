@@ -11,6 +11,7 @@ from hornada.core.batch import Usage
 from hornada.core.catalog import Catalog, Model, Server
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
+from hornada.core.money import Charge
 from hornada.engine.capacity import Gates
 from hornada.engine.declined import Declined
 from hornada.engine.gateway import Called, CalledStream, Gateway
@@ -39,8 +40,13 @@ class Front:
         self.gates = Gates()
         self.records: list[UsageRecord] = []
         self.gateway = Gateway(
-            lambda: self.catalog, self.servers, self.gates, limits=limits, record=self.records.append
+            lambda: self.catalog, self.servers, self.gates, limits=limits, record=self.records.append, admit=self.admit
         )
+
+    async def admit(self, org: str) -> None:
+        """Lets every organization but ``poor`` start a call."""
+        if org == "poor":
+            raise Refusal(Code.INSUFFICIENT_CREDITS, "nothing left")
 
     async def call(
         self, body: bytes = BODY, endpoint: str = CHAT, models: frozenset[str] | None = None
@@ -117,14 +123,15 @@ async def test_an_answered_call_is_recorded_with_its_usage(front: Open):
         opened = front(server.port)
         await opened.call()
     (record,) = opened.records
-    assert (record.model.name, record.endpoint, record.usage) == ("m", CHAT, Usage(input=7, output=3))
+    assert (record.model.name, record.endpoint, record.charge.usage) == ("m", CHAT, Usage(input=7, output=3))
 
 
 async def test_an_answer_without_usage_is_recorded_too(front: Open):
     async with serving(answering(b'{"choices":[]}')) as server:
         opened = front(server.port)
         await opened.call()
-    assert [record.usage for record in opened.records] == [None]
+    (record,) = opened.records
+    assert record.charge == Charge(Usage(input=2, output=0), 0, estimated=True)
 
 
 async def test_a_call_is_inside_the_gate_while_it_runs_and_cancelling_it_drops_the_connection(front: Open):
@@ -318,11 +325,11 @@ async def test_a_stream_passes_and_what_its_end_reports_is_recorded(front: Open)
         opened = front(server.port)
         stream = await opened_stream(opened)
         assert opened.inside == 1
-        assert b"".join([piece async for piece in stream]) == b"".join(EVENTS)
+        assert b"".join([piece async for piece in stream]) == EVENTS[0] + EVENTS[2]
         await stream.aclose()
         await stream.aclose()
-    assert [record.usage for record in opened.records] == [Usage(input=5, output=2)]
-    assert sent(server.seen[0]) == ASKED
+    assert [record.charge.usage for record in opened.records] == [Usage(input=5, output=2)]
+    assert sent(server.seen[0]) == ASKED[:-1].rstrip() + b' ,"stream_options":{"include_usage":true}}'
 
 
 async def test_the_usage_of_a_response_is_found_in_its_last_event_however_it_is_cut(front: Open):
@@ -333,7 +340,7 @@ async def test_the_usage_of_a_response_is_found_in_its_last_event_however_it_is_
         async for _ in stream:
             pass
         await stream.aclose()
-    assert [record.usage for record in opened.records] == [Usage(input=4, output=9)]
+    assert [record.charge.usage for record in opened.records] == [Usage(input=4, output=9)]
 
 
 async def test_a_stream_that_is_given_up_drops_its_connection_and_is_recorded_once(front: Open):
@@ -351,7 +358,7 @@ async def test_a_stream_that_is_given_up_drops_its_connection_and_is_recorded_on
         await anext(aiter(stream))
         await stream.aclose()
         await asyncio.wait_for(gone.wait(), 1)
-    assert [record.usage for record in opened.records] == [None]
+    assert [record.charge for record in opened.records] == [Charge(Usage(input=2, output=1), 0, estimated=True)]
 
 
 async def test_a_stream_that_breaks_off_is_an_upstream_error_after_what_came(front: Open):

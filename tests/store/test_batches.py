@@ -44,6 +44,7 @@ async def assemble(db: Database, stage: Stage, to: Status, output: str | None = 
             to,
             counts=RequestCounts(3, 2, 1),
             usage=Usage(1, 2, 3, 4),
+            cost=7,
             output_file=output,
             error_file=None,
             now=NOW + 5,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hornada.api import paging
+from hornada.api import money_routes, paging
 from hornada.api.batches import BatchCalls
 from hornada.api.billing import BillingCalls
 from hornada.api.call import Call
@@ -17,7 +17,6 @@ from hornada.api.schemas import (
     FORM,
     REGULAR,
     AliasList,
-    BalanceObject,
     BatchList,
     BatchObject,
     CreateBatch,
@@ -104,7 +103,7 @@ def table(services: Services, document: Callable[[], dict[str, Any]], page: Call
         *_files(FileCalls(services)),
         *batches,
         *_models(ModelCalls(services)),
-        *_billing(BillingCalls(services)),
+        *money_routes.routes(BillingCalls(services)),
         *_regular(Regular(services.gateway, services.limits)),
         *_operations(OperationCalls(services, document, page)),
     )
@@ -234,19 +233,6 @@ def _models(calls: ModelCalls) -> tuple[Route, ...]:
             handler=calls.get,
             answer=Answer(schemas=(ModelObject,)),
             codes=(Code.MODEL_NOT_FOUND,),
-        ),
-    )
-
-
-def _billing(calls: BillingCalls) -> tuple[Route, ...]:
-    return (
-        Route(
-            method="GET",
-            path="/billing/balance",
-            name="getBalance",
-            summary="Show the balance and its last movement",
-            handler=calls.balance,
-            answer=Answer(schemas=(BalanceObject,)),
         ),
     )
 

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hornada.api.create import LEAST_LIFETIME_S, MOST_LIFETIME_S
+from hornada.engine.billing import MOST as MOST_CREDIT
 
 Seconds = Annotated[int, Meta(description="Seconds since 1970.")]
 Moment = Annotated[str, Meta(description="RFC 3339, to the microsecond.", extra_json_schema={"format": "date-time"})]
@@ -156,6 +157,7 @@ class BatchObject(Strict):
     request_counts: RequestCounts
     usage: BatchUsage | None
     metadata: dict[str, str] | None
+    cost: Annotated[int, Meta(description="Micro-units, once it has ended; InferNode only.")] | UnsetType = UNSET
 
 
 class NovitaBatchObject(Strict):
@@ -261,6 +263,39 @@ class BalanceObject(Strict):
     balance: int | None
     currency: str
     last_event: LastEventObject | None
+
+
+class UsageObject(Strict):
+    """What was used of one kind; ``day``, ``model`` and ``endpoint`` are null where they are not apart."""
+
+    object: Literal["billing.usage"]
+    day: Annotated[str, Meta(extra_json_schema={"format": "date"})] | None
+    model: str | None
+    endpoint: str | None
+    requests: int
+    input_tokens: int
+    input_tokens_details: InputDetails
+    output_tokens: int
+    output_tokens_details: OutputDetails
+    total_tokens: int
+    amount: Annotated[int, Meta(description="Micro-units.")]
+    estimated: Annotated[bool, Meta(description="Some model server's count was missing or out of bounds.")]
+
+
+class UsageList(Strict):
+    """What was used from one day through another, in UTC. Lines are apart as ``<endpoint>:batch``."""
+
+    object: Literal["list"]
+    data: list[UsageObject]
+    currency: str
+    amount: int
+
+
+class CreditForm(Struct, kw_only=True):
+    """Credit to give, in micro-units. The first credit ends that an organization is unlimited."""
+
+    amount: Annotated[int, Meta(ge=0, le=MOST_CREDIT)]
+    note: Annotated[str, Meta(max_length=512)] | None = None
 
 
 class Health(Strict):

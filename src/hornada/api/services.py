@@ -5,32 +5,14 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from hornada.core.account import Principal
 from hornada.core.catalog import Catalog
 from hornada.core.limits import Limits
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
+from hornada.engine.billing import Billing
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
 from hornada.engine.meter import Meter
-
-
-class LastEvent(Struct, frozen=True, kw_only=True):
-    """The latest movement of a balance. ``endpoint`` ends in ``:batch`` when lines of a batch caused it."""
-
-    endpoint: str
-    model: str
-    amount: int
-    tokens: int
-    created_at: int
-
-
-class Balance(Struct, frozen=True, kw_only=True):
-    """What an organization has left, in micro-units; ``balance`` None when its credit is unlimited."""
-
-    balance: int | None = None
-    currency: str = "USD"
-    last_event: LastEvent | None = None
 
 
 class Readiness(Struct, frozen=True):
@@ -50,9 +32,10 @@ class Services:
     meter: Meter
     gateway: Gateway
     catalog: Callable[[], Catalog]
-    balance: Callable[[Principal], Awaitable[Balance]]
+    billing: Billing
     ready: Callable[[], Awaitable[Readiness]]
     metrics: Callable[[], bytes]
     limits: Limits
     dialects: Mapping[str, str]
     batches_enabled: bool = True
+    currency: str = "USD"

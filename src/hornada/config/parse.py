@@ -15,6 +15,7 @@ from hornada.core.account import Plan
 from hornada.core.catalog import Model
 from hornada.core.limits import Limits
 from hornada.core.model_table import read_model
+from hornada.core.money import BillingRules
 from hornada.core.table import Problems, Raw, check_known, is_table, join, read_table, shown
 
 
@@ -36,6 +37,7 @@ def parse(raw: Raw, problems: Problems) -> Config | None:
         server=ServerSettings(**sections["server"]),
         storage=_storage(raw.get("storage", {}), top["data"]),
         limits=Limits(**sections["limits"]),
+        billing=BillingRules(**sections["billing"]),
         models=tuple(models),
         aliases=aliases,
         plans=plans,

@@ -19,15 +19,17 @@ class Request(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """A line that was answered or refused: ``ok`` for the output file, else for the error file.
 
-    ``body`` is JSON on one line, safe for every reader. ``usage`` None: the answer reports none.
+    ``body`` is JSON on one line, safe for every reader. ``usage`` and ``cost`` (micro-units) are what it is charged
+    for; a line that was refused costs nothing.
     """
 
     ok: bool
     status: int
     body: bytes
-    usage: Usage | None = None
-    odd: bool = False
-    """The reported usage was clamped."""
+    usage: Usage = Usage()
+    cost: int = 0
+    estimated: bool = False
+    """The usage that the model server reported was missing or clamped."""
 
 
 class Stopped(Struct, frozen=True):

@@ -1,6 +1,8 @@
 """InferNode's dialect: OpenAI's contract with InferNode's own codes, headers and deduplication."""
 
+from hornada.core.batch import TERMINAL, Batch
 from hornada.core.limits import DialectRules
+from hornada.dialects.protocol import Json
 from hornada.dialects.spelling import Spelling
 
 
@@ -11,3 +13,8 @@ class InferNode(Spelling):
     rules = DialectRules(name="infernode", deduplicate=True)
     sha_header = "X-Saptiva-Content-SHA256"
     dedup_header = "X-Saptiva-Deduplicated-From"
+
+    def batch(self, batch: Batch) -> Json:
+        """OpenAI's Batch object; once it has ended, with our own ``cost`` in micro-units (contract 8)."""
+        spelled = super().batch(batch)
+        return spelled | {"cost": batch.cost or 0} if batch.status in TERMINAL else spelled

@@ -11,7 +11,7 @@ from hornada.core.errors import Code, Refusal
 from hornada.core.ids import new_id, new_secret
 from hornada.engine.keyuse import KeyUse
 from hornada.engine.plans import DEFAULT_PLAN, plan_of
-from hornada.store import account
+from hornada.store import account, balance
 from hornada.store.account import Credential
 from hornada.store.database import Database
 
@@ -74,8 +74,10 @@ class Admission:
         """Looks every key up anew from now on."""
         self._seen.clear()
 
-    async def bootstrap(self, organization: str, key: str | None) -> str | None:
+    async def bootstrap(self, organization: str, key: str | None, credit: int | None = None) -> str | None:
         """Makes the first organization, an admin in it and a key: ``key``, or one that is made here and answered.
+
+        ``credit``: what the organization may use, in micro-units; None: as much as it likes.
 
         None, and nothing done, when there is an organization already; also None when ``key`` was given.
         """
@@ -86,6 +88,8 @@ class Admission:
             org, member = new_id(), new_id()
             if not await account.insert_organization(tx, id=org, name=organization, plan=DEFAULT_PLAN, now=now):
                 return None
+            if credit is not None:
+                await balance.credit(tx, org, credit)
             await account.insert_member(tx, id=member, org=org, name="admin", role=Role.ADMIN, now=now)
             await account.insert_key(
                 tx, id=new_id(), org=org, member=member, name="first", digest=digest(text), now=now

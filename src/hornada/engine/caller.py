@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Callable, Mapping
 
-from hornada.core.answer import envelope, error_body, read_answer
+from hornada.core.answer import Answered, envelope, error_body, read_answer
 from hornada.core.body import check_request, with_model
 from hornada.core.catalog import Catalog, Model
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
 from hornada.core.line import Reply
+from hornada.core.money import BillingRules, Charge, charge
 from hornada.engine import crashpoint
 from hornada.engine.held import Held
 from hornada.engine.retries import Again, Kind, Result
@@ -26,8 +27,15 @@ _OURS = frozenset({401, 403})
 class Caller:
     """One attempt of a line: checks its body as a regular call's would be, resolves its model, sends it, judges."""
 
-    def __init__(self, catalog: Callable[[], Catalog], servers: Servers, limits: Limits) -> None:
+    def __init__(
+        self,
+        catalog: Callable[[], Catalog],
+        servers: Servers,
+        limits: Limits,
+        billing: BillingRules = BillingRules(),  # noqa: B008 - frozen
+    ) -> None:
         self._catalog = catalog
+        self._missing = billing.missing_usage
         self._servers = servers
         self._max_bytes = limits.response_bytes
         total = limits.upstream_timeout_s
@@ -62,7 +70,18 @@ class Caller:
             self._servers.done(server)
         if isinstance(answer, Failure):
             return _failure(answer, others=len(model.servers) > 1)
-        return _judge(answer)
+        return _judge(answer, lambda read: self._charge(model, work.endpoint, request.body, read))
+
+    def _charge(self, model: Model, endpoint: str, asked: bytes, read: Answered) -> Charge:
+        return charge(
+            model.price,
+            read.usage,
+            odd=read.odd,
+            missing=self._missing,
+            endpoint=endpoint,
+            asked=asked,
+            answer=read.body,
+        )
 
     def _model(self, name: str, endpoint: str) -> Model:
         model = self._catalog().resolve(name)
@@ -79,12 +98,14 @@ def _refused(held: Held, line: int, refusal: Refusal) -> Reply:
     return Reply(ok=False, status=status, body=error_body(status, body))
 
 
-def _judge(answer: Answer) -> Result:
+def _judge(answer: Answer, charged: Callable[[Answered], Charge]) -> Result:
     status = answer.status
     if 200 <= status < 300:
         read = read_answer(answer.body)
         if read is not None:
-            return Reply(ok=True, status=status, body=read.body, usage=read.usage, odd=read.odd)
+            due = charged(read)
+            body, usage = read.body, due.usage
+            return Reply(ok=True, status=status, body=body, usage=usage, cost=due.amount, estimated=due.estimated)
         return Again(Kind.FAILED), _upstream_error(502, "The model server's answer is not a result.")
     if status in _OURS or status < 400:
         return _upstream_error(502, f"The model server answered with status {status}.")

@@ -8,7 +8,7 @@ import msgspec
 
 from hornada.blobs.protocol import Blobs, Placed
 from hornada.core.batch import Status, StopReason
-from hornada.core.catalog import Catalog, Model, Price
+from hornada.core.catalog import Catalog, Model
 from hornada.core.chunk import CHUNK_BYTES, ChunkState
 from hornada.core.clock import SECOND, Clock
 from hornada.core.errors import Broken, HornadaError, Unavailable
@@ -16,6 +16,7 @@ from hornada.core.ids import new_id
 from hornada.core.jsonl import parse_requests
 from hornada.core.line import Spelling
 from hornada.engine import crashpoint
+from hornada.engine.budget import Budget, Purse
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
 from hornada.engine.held import Backlog, Held, Take
@@ -55,6 +56,7 @@ class Dispatcher:
         gates: Gates,
         caller: Caller,
         spelling: Callable[[str], Spelling],
+        budget: Budget,
         on_settled: Callable[[], None],
     ) -> None:
         self._db = db
@@ -65,6 +67,8 @@ class Dispatcher:
         self._gates = gates
         self._caller = caller
         self._spelling = spelling
+        self._budget = budget
+        budget.source(self._unbooked)
         self._on_settled = on_settled
         self._held: dict[tuple[str, int], Held] = {}
         self._lanes: dict[str, Lanes] = {}
@@ -107,6 +111,8 @@ class Dispatcher:
         self._abort_late()
         if self._flush_due():
             await self._flush()
+        if self._budget.gone:
+            await self._budget.once()
         await self._look()
         return not self._closing and await self._claim() > 0
 
@@ -131,15 +137,15 @@ class Dispatcher:
     # ---------------------------------------------------------------- results
 
     def _flush_due(self) -> bool:
-        """Half a second since the last time, or nothing else is under way, or much is waiting."""
+        """Half a second since the last time, nothing else is under way, much is waiting, or a balance is used up."""
         if not self._held:
             return False
         late = self._clock.monotonic() - self._flushed_at >= FLUSH_S
-        return late or self._idle() or self._backlog.bytes > UNSAVED_BYTES // 4
+        return late or self._budget.gone or self._idle() or self._backlog.bytes > UNSAVED_BYTES // 4
 
     async def _flush(self) -> None:
         """Makes all new results durable and commits them."""
-        takes = [(held, take) for held in list(self._held.values()) if held.unsaved and (take := self._take(held))]
+        takes = [(held, take) for held in list(self._held.values()) if held.unsaved and (take := held.take())]
         self._flushed_at = self._clock.monotonic()
         self._asked = False
         if not takes:
@@ -165,9 +171,8 @@ class Dispatcher:
         for lanes in self._lanes.values():
             lanes.pump()
 
-    def _take(self, held: Held) -> Take | None:
-        model = self._catalog().models.get(held.work.chunk.model)
-        return held.take(model.price if model else Price())
+    def _unbooked(self) -> Iterable[tuple[str, int]]:
+        return ((held.work.chunk.org, held.unbooked) for held in self._held.values() if held.purse is not None)
 
     async def _place(self, takes: Iterable[Take]) -> None:
         """Appends the bytes of takes that do not lie anywhere yet: one durable write a batch."""
@@ -186,7 +191,7 @@ class Dispatcher:
         """The durable transaction of a tick; answers the chunks that somebody else holds now."""
         fenced: set[tuple[str, int]] = set()
         try:
-            async with self._db.write() as tx:
+            async with self._budget.booking(), self._db.write() as tx:
                 fenced = await self._write(tx, takes)
         except Unavailable:
             self._uncertain = True
@@ -232,7 +237,7 @@ class Dispatcher:
             lines=take.lines,
             usage=take.usage,
             amount=take.amount,
-            estimated=take.odd,
+            estimated=take.estimated,
             created_at=self._clock.now(),
         )
 
@@ -337,18 +342,19 @@ class Dispatcher:
         end = group[-1].chunk.span.offset + group[-1].chunk.span.length
         data = memoryview(await self._blobs.read(group[0].input_object, start, end - start))
         lanes = self._lanes_of(group[0].chunk.model)
-        held = [self._held_chunk(work, data[work.chunk.span.offset - start :]) for work in group]
+        purse = await self._budget.purse(group[0].chunk.org)
+        held = [self._held_chunk(work, data[work.chunk.span.offset - start :], purse) for work in group]
         for chunk in held:
             self._held[chunk.work.chunk.batch, chunk.work.chunk.idx] = chunk
             lanes.add(chunk)
         lanes.pump()
 
-    def _held_chunk(self, work: Work, data: memoryview) -> Held:
+    def _held_chunk(self, work: Work, data: memoryview, purse: Purse) -> Held:
         span = work.chunk.span
         requests = parse_requests(bytes(data[: span.length]), at_start=span.offset == 0)
         if len(requests) != span.n:
             raise Broken(f"{work.input_object} holds {len(requests)} requests where {span.n} were counted")
-        return Held(work, requests, self._spelling(work.dialect), self._backlog)
+        return Held(work, requests, self._spelling(work.dialect), self._backlog, purse)
 
     def _lanes_of(self, model: str) -> Lanes:
         lanes = self._lanes.get(model)

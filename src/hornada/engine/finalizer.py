@@ -91,12 +91,14 @@ class Finalizer:
         counts = RequestCounts(batch.counts.total, assembly.output.lines, assembly.error.lines)
         async with self._db.write() as tx:
             usage = await ledger.usage_of(tx, batch.id)
+            cost = await ledger.cost_of(tx, batch.id)
             ended = await batches.assemble(
                 tx,
                 stage,
                 to,
                 counts=counts,
                 usage=usage,
+                cost=cost,
                 output_file=output.id if output else None,
                 error_file=error.id if error else None,
                 now=now,

@@ -1,7 +1,7 @@
 """Regular calls: checked, resolved, let in ahead of every line, passed to a model server and back untouched."""
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -9,16 +9,19 @@ from msgspec.structs import replace
 
 from hornada.core.account import Principal
 from hornada.core.answer import read_answer
-from hornada.core.batch import Usage
 from hornada.core.body import Asked, check_request, with_model
 from hornada.core.catalog import Catalog, Model, Server
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
+from hornada.core.money import BillingRules, Charge, charge, charge_stream
+from hornada.core.stream_usage import ENDPOINTS as CAN_REPORT
+from hornada.core.stream_usage import with_stream_usage
 from hornada.engine.caller import retry_after
 from hornada.engine.capacity import Gate, Gates
 from hornada.engine.declined import Declined, declined
+from hornada.engine.events import Events
+from hornada.engine.models import called
 from hornada.engine.servers import Servers
-from hornada.engine.tail import Tail
 from hornada.engine.usage import UsageRecord
 from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
 
@@ -37,7 +40,10 @@ class Called(Struct, frozen=True):
 
 
 class Gateway:
-    """``record`` is told of every answered call, once, when it has ended."""
+    """``record`` is told of every answered call, once, when it has ended.
+
+    ``admit`` is asked with the caller's organization before a call is sent; it raises a Refusal to stop it.
+    """
 
     def __init__(
         self,
@@ -47,12 +53,16 @@ class Gateway:
         *,
         limits: Limits,
         record: Callable[[UsageRecord], None],
+        admit: Callable[[str], Awaitable[None]],
+        billing: BillingRules = BillingRules(),  # noqa: B008 - frozen
     ) -> None:
         self._catalog = catalog
         self._servers = servers
         self._gates = gates
         self._max_bytes = limits.response_bytes
         self._record = record
+        self._admit = admit
+        self._billing = billing
         silence = limits.upstream_timeout_s
         self._timeouts = Timeouts(connect=min(10.0, silence), first_byte=silence, total=silence)
         self._stream_timeouts = replace(self._timeouts, total=math.inf)
@@ -61,33 +71,32 @@ class Gateway:
         """One regular call to ``endpoint`` (such as ``/v1/embeddings``).
 
         Cancelling it closes the connection to the model server. A CalledStream must be closed. Raises Refusal: what
-        ``check_request`` raises, MODEL_NOT_FOUND, MODEL_OVERLOADED, UPSTREAM_ERROR, UPSTREAM_TIMEOUT (contract 4).
+        ``check_request`` and ``admit`` raise, MODEL_NOT_FOUND, MODEL_OVERLOADED, UPSTREAM_ERROR, UPSTREAM_TIMEOUT
+        (contract 4).
         """
         asked = check_request(endpoint, body)
-        model = self._model(principal, asked.model, endpoint)
+        model = called(self._catalog(), principal.models, asked.model, endpoint)
+        await self._admit(principal.org)
+        asking = self._asking_usage(endpoint, asked, body)
         seat = _Seat(self._gates.of(model), self._servers)
         stream = None
         try:
-            answer = await self._reach(seat, model, endpoint, asked, body)
+            answer = await self._reach(seat, model, endpoint, asked, asking or body)
             if isinstance(answer, Answer):
-                return self._whole(principal, model, endpoint, answer)
+                return self._whole(principal, model, endpoint, body, answer)
             if not 200 <= answer.status < 300:
                 return _refused(model, Answer(answer.status, answer.headers, await _start_of(answer)))
-            stream = CalledStream(answer, seat, partial(self._note, principal, model, endpoint))
+            events = Events(hide_usage=asking is not None)
+            stream = CalledStream(answer, seat, events, partial(self._note_stream, principal, model, endpoint, body))
             return stream
         finally:
             if stream is None:
                 seat.leave()
 
-    def _model(self, principal: Principal, name: str, endpoint: str) -> Model:
-        catalog = self._catalog()
-        model = catalog.resolve(name)
-        may = principal.models
-        if model is None or not (may is None or any(catalog.aliases.get(each, each) == model.name for each in may)):
-            raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not exist for this key.", "model")
-        if not model.offers(endpoint):
-            raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not offer {endpoint}.", "model")
-        return model
+    def _asking_usage(self, endpoint: str, asked: Asked, body: bytes) -> bytes | None:
+        """The body of a stream that asks for its usage where the client does not; None: nothing is to be added."""
+        ask = asked.stream and self._billing.ask_stream_usage and endpoint in CAN_REPORT
+        return with_stream_usage(body) if ask else None
 
     async def _reach(
         self, seat: "_Seat", model: Model, endpoint: str, asked: Asked, body: bytes
@@ -111,17 +120,34 @@ class Gateway:
                 raise refusal(answer)
             left = replace(left, servers=others)
 
-    def _whole(self, principal: Principal, model: Model, endpoint: str, answer: Answer) -> Called | Declined:
+    def _whole(
+        self, principal: Principal, model: Model, endpoint: str, body: bytes, answer: Answer
+    ) -> Called | Declined:
         if not 200 <= answer.status < 300:
             return _refused(model, answer)
         read = read_answer(answer.body)
         if read is None:
             raise Refusal(Code.UPSTREAM_ERROR, "The model server's answer is not a result.")
-        self._note(principal, model, endpoint, read.usage)
+        due = charge(
+            model.price,
+            read.usage,
+            odd=read.odd,
+            missing=self._billing.missing_usage,
+            endpoint=endpoint,
+            asked=body,
+            answer=read.body,
+        )
+        self._note(principal, model, endpoint, due)
         return Called(answer.status, answer.headers, answer.body)
 
-    def _note(self, principal: Principal, model: Model, endpoint: str, usage: Usage | None) -> None:
-        self._record(UsageRecord(principal, model, endpoint, usage))
+    def _note_stream(self, principal: Principal, model: Model, endpoint: str, body: bytes, events: Events) -> None:
+        usage, odd = events.usage()
+        missing = self._billing.missing_usage
+        due = charge_stream(model.price, usage, odd=odd, missing=missing, asked=body, written=events.written)
+        self._note(principal, model, endpoint, due)
+
+    def _note(self, principal: Principal, model: Model, endpoint: str, due: Charge) -> None:
+        self._record(UsageRecord(principal, model, endpoint, due))
 
 
 class _Seat:
@@ -149,13 +175,13 @@ class _Seat:
 class CalledStream:
     """A 2xx answer whose body arrives in pieces, as received. Always close it."""
 
-    def __init__(self, stream: AnswerStream, seat: _Seat, record: Callable[[Usage | None], None]) -> None:
+    def __init__(self, stream: AnswerStream, seat: _Seat, events: Events, record: Callable[[Events], None]) -> None:
         self.status = stream.status
         self.headers = stream.headers
         self.events = stream.headers.get("content-type", "").startswith("text/event-stream")
         self._stream = stream
         self._pieces = aiter(stream)
-        self._tail = Tail()
+        self._events = events
         self._seat = seat
         self._record = record
         self._closed = False
@@ -165,21 +191,26 @@ class CalledStream:
 
     async def __anext__(self) -> bytes:
         """The next piece; raises Refusal UPSTREAM_ERROR or UPSTREAM_TIMEOUT when the answer breaks off."""
-        try:
-            piece = await anext(self._pieces)
-        except StreamBroken as broken:
-            raise refusal(broken.failure) from broken
-        if self.events:
-            self._tail.feed(piece)
+        piece = b""
+        while not piece:
+            try:
+                piece = await anext(self._pieces)
+            except StreamBroken as broken:
+                raise refusal(broken.failure) from broken
+            except StopAsyncIteration:
+                if rest := self._events.rest():
+                    return rest
+                raise
+            piece = self._events.feed(piece) if self.events else self._events.whole(piece)
         return piece
 
     async def aclose(self) -> None:
-        """Ends the call, wherever it is; what its events said of usage is recorded."""
+        """Ends the call, wherever it is; what it used until then is recorded."""
         if self._closed:
             return
         self._closed = True
         self._seat.leave()
-        self._record(self._tail.usage())
+        self._record(self._events)
         await self._stream.aclose()
 
 

@@ -7,11 +7,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hornada.core.batch import StopReason, Usage
-from hornada.core.catalog import Price
 from hornada.core.chunk import Chunk
 from hornada.core.line import Reply, Request, Spelling
-from hornada.core.money import amount
 from hornada.core.segment import Entry, Segment, pack
+from hornada.engine.budget import Purse
 from hornada.engine.retries import Tries
 from hornada.store.chunk import Work
 
@@ -19,7 +18,7 @@ from hornada.store.chunk import Work
 class Take(Struct, frozen=True, kw_only=True):
     """What one flush commits of a chunk: its row as it will be, and the new results (``data`` may be empty).
 
-    ``lines``: how many of them were answered; ``usage`` and ``amount`` are theirs. ``odd``: a count was missing or
+    ``lines``: how many of them were answered; ``usage`` and ``amount`` are theirs. ``estimated``: a count was missing or
     clamped. ``settled``: nothing of the chunk is left to do here; ``left``: lines that have no result all the same.
     """
 
@@ -30,7 +29,7 @@ class Take(Struct, frozen=True, kw_only=True):
     lines: int
     usage: Usage
     amount: int
-    odd: bool
+    estimated: bool
     settled: bool
     left: int
 
@@ -76,6 +75,7 @@ class Held:
         "abort_at",
         "in_flight",
         "left",
+        "purse",
         "requests",
         "spelling",
         "stop",
@@ -84,11 +84,14 @@ class Held:
         "work",
     )
 
-    def __init__(self, work: Work, requests: list[Request], spelling: Spelling, backlog: Backlog) -> None:
+    def __init__(
+        self, work: Work, requests: list[Request], spelling: Spelling, backlog: Backlog, purse: Purse | None = None
+    ) -> None:
         self._backlog = backlog
         self.work = work
         self.requests = requests
         self.spelling = spelling
+        self.purse = purse
         self.stop: StopReason | None = None
         self.abort_at: float | None = None
         self.in_flight = 0
@@ -113,6 +116,12 @@ class Held:
         """Whether there is something that a flush would commit."""
         return bool(self._pending) or self._unsaved is not None or self.settled
 
+    @property
+    def unbooked(self) -> int:
+        """Micro-units of its results that are not yet in the ledger."""
+        taken = self._unsaved.amount if self._unsaved is not None else 0
+        return taken + sum(reply.cost for _, reply, _ in self._pending)
+
     def pop(self) -> int | None:
         """The next line that was never sent by this process and has no result; None when there is none."""
         while self._next < len(self.requests):
@@ -130,12 +139,14 @@ class Held:
         self._pending.append((line, reply, written))
         self._backlog.bytes += len(written)
         self.left -= 1
+        if self.purse is not None:
+            self.purse.spend(reply.cost)
         self.tries.pop(line, None)
 
-    def take(self, price: Price) -> Take | None:
+    def take(self) -> Take | None:
         """What there is to commit; the same again until ``saved``."""
         if self._unsaved is None and (self._pending or self.settled):
-            self._unsaved = self._take(price)
+            self._unsaved = self._take()
         return self._unsaved
 
     def saved(self) -> None:
@@ -151,9 +162,9 @@ class Held:
         self._backlog = Backlog()
         self._pending = []
 
-    def _take(self, price: Price) -> Take:
+    def _take(self) -> Take:
         entries, parts, offset = [], [], 0
-        usage, cost, answered, odd = Usage(), 0, 0, False
+        usage, cost, answered, estimated = Usage(), 0, 0, False
         for line, reply, written in self._pending:
             entries.append(Entry(line, reply.ok, offset, len(written)))
             parts.append(written)
@@ -161,10 +172,9 @@ class Held:
             self._done[line >> 3] |= 1 << (line & 7)
             if reply.ok:
                 answered += 1
-                odd = odd or reply.odd or reply.usage is None
-                if reply.usage is not None:
-                    usage += reply.usage
-                    cost += amount(price, reply.usage)
+                estimated = estimated or reply.estimated
+                usage += reply.usage
+                cost += reply.cost
         self._n_ok += answered
         self._n_failed += len(entries) - answered
         self._pending = []
@@ -178,7 +188,7 @@ class Held:
             lines=answered,
             usage=usage,
             amount=cost,
-            odd=odd,
+            estimated=estimated,
             settled=self.settled,
             left=len(self.requests) - self._n_ok - self._n_failed,
         )

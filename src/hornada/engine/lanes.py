@@ -252,9 +252,11 @@ class Lanes:
         return None
 
     def _runs(self, held: Held) -> bool:
-        """Whether lines of a chunk may start; its deadline counts at once, whoever is late to say so."""
+        """Whether lines of a chunk may start; deadline and balance count at once, whoever is late to say so."""
         if held.stop is None and self._clock.now() >= held.work.expires_at:
             self.stop(held, StopReason.EXPIRED)
+        if held.stop is None and held.purse is not None and held.purse.empty:
+            self.stop(held, StopReason.NO_CREDIT)
         return held.stop is None
 
     def _wake_later(self) -> None:

@@ -7,14 +7,15 @@ from hornada.blobs.protocol import Blobs
 from hornada.core.batch import Event, StopReason, after
 from hornada.core.clock import Clock
 from hornada.engine.files import Files
+from hornada.store import balance, idempotency
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
-from hornada.store import idempotency
 from hornada.store.database import Database
 
 log = logging.getLogger("hornada")
 
 _AT_ONCE = 100
+_FOLDED_AT_ONCE = 2000
 
 
 class Reaper:
@@ -62,13 +63,15 @@ class Reaper:
         return len(late) == _AT_ONCE
 
     async def tidy(self) -> bool:
-        """Removes expired files, the segments of ended batches, and garbage; True if there may be more."""
+        """Removes expired files, segments of ended batches and garbage, folds the ledger; True if there may be more."""
         swept = await self._files.sweep()
         collected = await self._files.collect()
         purged = await self._purge()
         async with self._db.write() as tx:
             forgotten = await idempotency.sweep(tx, _AT_ONCE)
-        return max(swept, collected, purged, forgotten) >= _AT_ONCE
+        async with self._db.write() as tx:
+            folded = await balance.fold(tx, _FOLDED_AT_ONCE)
+        return max(swept, collected, purged, forgotten) >= _AT_ONCE or folded == _FOLDED_AT_ONCE
 
     async def _purge(self) -> int:
         """Segments and chunks of ended batches: their results stand in the result files."""

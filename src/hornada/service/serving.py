@@ -13,15 +13,13 @@ from pathlib import Path
 import uvicorn
 
 from hornada.api.app import build
-from hornada.api.services import Balance, LastEvent, Readiness, Services
+from hornada.api.services import Readiness, Services
 from hornada.config import Config
-from hornada.core.account import Principal
 from hornada.core.catalog import Server
 from hornada.core.errors import Unavailable
 from hornada.engine import crashpoint
 from hornada.service.lock import Locked, lock
 from hornada.service.wiring import Engine, Installation
-from hornada.store import ledger
 
 log = logging.getLogger("hornada")
 
@@ -60,7 +58,8 @@ def _listen(config: Config) -> Iterator[socket.socket]:
 
 async def _serve(config: Config, listener: socket.socket) -> None:
     async with _engine(config) as engine:
-        made = await engine.admission.bootstrap(config.bootstrap.organization, config.bootstrap.key)
+        first = config.bootstrap
+        made = await engine.admission.bootstrap(first.organization, first.key, first.credit)
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         app = build(services(engine, config))
@@ -103,6 +102,7 @@ async def _engine(config: Config) -> AsyncIterator[Engine]:
             models=config.models,
             aliases=config.aliases,
             plans=config.plans,
+            billing=config.billing,
             upstream=tuple(Server(url=url, api_key=config.upstream_api_key) for url in config.upstream),
         )
     )
@@ -115,17 +115,6 @@ async def _engine(config: Config) -> AsyncIterator[Engine]:
 
 def services(engine: Engine, config: Config) -> Services:
     """What the HTTP room needs."""
-
-    async def balance(principal: Principal) -> Balance:
-        async with engine.db.read() as tx:
-            last = await ledger.last_event(tx, principal.org)
-        if last is None:
-            return Balance()
-        tokens = last.usage.input + last.usage.output
-        event = LastEvent(
-            endpoint=last.endpoint, model=last.model, amount=last.amount, tokens=tokens, created_at=last.created_at
-        )
-        return Balance(last_event=event)
 
     async def ready() -> Readiness:
         troubles = engine.troubles
@@ -143,7 +132,8 @@ def services(engine: Engine, config: Config) -> Services:
         meter=engine.meter,
         gateway=engine.gateway,
         catalog=engine.models.catalog,
-        balance=balance,
+        billing=engine.billing,
+        currency=config.billing.currency,
         ready=ready,
         metrics=metrics,
         limits=config.limits,

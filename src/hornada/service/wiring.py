@@ -14,9 +14,12 @@ from hornada.core.errors import HornadaError
 from hornada.core.ids import new_id
 from hornada.core.limits import Limits
 from hornada.core.line import Spelling
+from hornada.core.money import BillingRules
 from hornada.dialects import DIALECTS
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
+from hornada.engine.billing import Billing
+from hornada.engine.budget import REFRESH_S, Budget
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
 from hornada.engine.curator import Curator
@@ -39,6 +42,7 @@ from hornada.upstream import connect as connect_upstream
 
 _DISCOVER_S = 30.0
 _DISCOVER_SOON_S = 1.0
+_BILLING = BillingRules()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,7 @@ class Installation:
     models: Sequence[Model]
     aliases: Mapping[str, str]
     plans: Mapping[str, Plan]
+    billing: BillingRules = _BILLING
     upstream: Sequence[Server] = ()
     discovered: Callable[[str, Server], Model] = lambda name, server: Model(name=name, servers=(server,))
 
@@ -78,10 +83,20 @@ class Engine:
         )
         self.admission = Admission(db, clock, installation.plans)
         self.meter = Meter(clock)
-        self.usage = UsageLog(db, clock)
+        self.budget = Budget(db, clock, on_stopped=self._stopped)
+        self.billing = Billing(db, clock)
+        self.usage = UsageLog(db, clock, self.budget)
         self.files = Files(db, self.blobs, clock, limits)
         catalog = self.models.catalog
-        self.gateway = Gateway(catalog, self.servers, self.gates, limits=limits, record=self.usage.record)
+        self.gateway = Gateway(
+            catalog,
+            self.servers,
+            self.gates,
+            limits=limits,
+            record=self.usage.record,
+            admit=self.budget.admit,
+            billing=installation.billing,
+        )
         self.dispatcher = Dispatcher(
             db,
             self.blobs,
@@ -89,8 +104,9 @@ class Engine:
             owner=self.owner,
             catalog=catalog,
             gates=self.gates,
-            caller=Caller(catalog, self.servers, limits),
+            caller=Caller(catalog, self.servers, limits, installation.billing),
             spelling=spelling,
+            budget=self.budget,
             on_settled=lambda: self._finalize.ring(),
         )
         self.validator = Validator(
@@ -129,6 +145,7 @@ class Engine:
         self._reap = Looper("reaper", self.reaper.once, 1.0)
         self._tidy = Looper("tidier", self.reaper.tidy, 30.0)
         self._write_usage = Looper("usage", self.usage.once, 0.5)
+        self._look_at_balances = Looper("budget", self.budget.once, REFRESH_S)
         self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
         self._asked_at = -_DISCOVER_S
         self._watch = Looper("warden", self.warden.once, 0.5)
@@ -140,10 +157,12 @@ class Engine:
             self._watch,
             self._tidy,
             self._write_usage,
+            self._look_at_balances,
         ]
         if installation.upstream:
             self.loops.append(self._ask_models)
         self.dispatcher.bell(self._dispatch.ring)
+        self.budget.bell(self._dispatch.ring)
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
@@ -180,7 +199,8 @@ class Engine:
         with contextlib.suppress(HornadaError):
             await self.dispatcher.close(grace_s)
         with contextlib.suppress(HornadaError):
-            await self.usage.once()
+            while await self.usage.once():
+                pass
         await self.servers.close()
         await self.db.close()
 

@@ -1,12 +1,14 @@
 """Rows of ``ledger_entry``: append-only, one for each source, whatever is retried."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
 from hornada.core.batch import Usage
+from hornada.core.clock import SECOND
 from hornada.store.database import Row, Tx
 
+_DAY = 86_400 * SECOND
 _SUMS = ", ".join(
     f"CAST(coalesce(sum({column}), 0) AS BIGINT) AS {column}" for column in ("input", "cached", "output", "reasoning")
 )
@@ -100,3 +102,60 @@ async def usage_of(tx: Tx, batch: str) -> Usage:
     """Tokens of a batch's lines so far."""
     row = await tx.row(f"SELECT {_SUMS} FROM ledger_entry WHERE batch = :batch", batch=batch)  # noqa: S608
     return _usage(row) if row else Usage()
+
+
+async def cost_of(tx: Tx, batch: str) -> int:
+    """Micro-units of a batch's lines so far."""
+    row = await tx.row(
+        "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) AS amount FROM ledger_entry WHERE batch = :batch", batch=batch
+    )
+    return int(row["amount"]) if row else 0
+
+
+class Used(Struct, frozen=True, kw_only=True):
+    """What was used of one kind. ``day`` counts from 1970-01-01 UTC; None: days, models or endpoints are not apart.
+
+    ``requests``: lines and regular calls. ``estimated``: some server's count among them was missing or clamped.
+    """
+
+    day: int | None
+    model: str | None
+    endpoint: str | None
+    requests: int
+    usage: Usage
+    amount: int
+    estimated: bool
+
+
+_PARTS = {"day": f"created_at / {_DAY}", "model": "model", "endpoint": "endpoint"}
+
+
+async def used(tx: Tx, org: str, since: int, until: int, by: Collection[str]) -> list[Used]:
+    """What an organization used from ``since`` up to before ``until`` (microseconds), summed apart for each of ``by``.
+
+    ``by`` holds some of ``day``, ``model`` and ``endpoint``; the answers are in that order.
+    """
+    parts = [name for name in _PARTS if name in by]
+    columns = "".join(f"{_PARTS[name]} AS part_{name}, " for name in parts)
+    names = ", ".join(f"part_{name}" for name in parts)
+    tail = f" GROUP BY {names} ORDER BY {names}" if parts else ""
+    rows = await tx.rows(
+        f"SELECT {columns}CAST(coalesce(sum(lines), 0) AS BIGINT) AS requests, {_SUMS},"  # noqa: S608
+        " CAST(coalesce(sum(amount), 0) AS BIGINT) AS amount, coalesce(max(estimated), 0) AS estimated"
+        f" FROM ledger_entry WHERE org = :org AND created_at >= :since AND created_at < :until{tail}",
+        org=org,
+        since=since,
+        until=until,
+    )
+    return [
+        Used(
+            day=row["part_day"] if "day" in parts else None,
+            model=row["part_model"] if "model" in parts else None,
+            endpoint=row["part_endpoint"] if "endpoint" in parts else None,
+            requests=row["requests"],
+            usage=_usage(row),
+            amount=row["amount"],
+            estimated=bool(row["estimated"]),
+        )
+        for row in rows
+    ]

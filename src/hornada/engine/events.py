@@ -1,0 +1,123 @@
+"""A stream of server-sent events on its way to a client: what it reports of its usage, and how much was written."""
+
+import re
+
+import msgspec
+from msgspec import Raw, Struct
+
+from hornada.core.answer import read_answer
+from hornada.core.batch import Usage
+
+_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LINE = re.compile(rb"\r\n|\n|\r")
+MOST = 4 * 1024 * 1024
+"""An event that is longer passes without being looked at."""
+
+
+class _Delta(Struct, gc=False):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: Raw = Raw(b"")
+
+
+class _Choice(Struct, gc=False):
+    delta: _Delta | None = None
+    text: str | None = None
+
+
+class _Event(Struct, gc=False):
+    """Of chat and completions (``choices``), and of responses (``delta``, ``response``)."""
+
+    choices: list[_Choice] | None = None
+    delta: str | None = None
+    usage: Raw = Raw(b"null")
+    response: Raw = Raw(b"null")
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+
+class Events:
+    """Fed with pieces as they arrive, however they are cut.
+
+    ``hide_usage``: the event that only tells the usage is for us and not for the client. Then ``feed`` holds back an
+    event until it is whole; otherwise every piece goes on as it is.
+    """
+
+    def __init__(self, *, hide_usage: bool) -> None:
+        self._hide = hide_usage
+        self._open = b""
+        self._skipping = False
+        self._reported = b""
+        self.written = 0
+        """Bytes of text that the model has written."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """What the client gets now."""
+        data, passed, start = self._open + piece, [], 0
+        for end in _END.finditer(data, max(0, len(self._open) - 3)):
+            event = data[start : end.end()]
+            start = end.end()
+            hidden = not self._skipping and self._look(event) and self._hide
+            self._skipping = False
+            if not hidden:
+                passed.append(event)
+        self._open = data[start:]
+        if len(self._open) > MOST:
+            passed.append(self._open)
+            self._open, self._skipping = b"", True
+        return b"".join(passed) if self._hide else piece
+
+    def whole(self, piece: bytes) -> bytes:
+        """A piece of an answer that is no stream of events, though one was asked for: JSON, as a rule."""
+        if not self._skipping:
+            self._reported += piece
+            self.written = len(self._reported)
+        if len(self._reported) > MOST:
+            self._reported, self._skipping = b"", True
+        return piece
+
+    def rest(self) -> bytes:
+        """What was held back when the stream ended in the middle of an event."""
+        rest, self._open = self._open, b""
+        return rest if self._hide else b""
+
+    def usage(self) -> tuple[Usage | None, bool]:
+        """What the last event that says so reports (chat and completions at its top), and whether it was clamped."""
+        answered = read_answer(self._reported) if self._reported else None
+        return (answered.usage, answered.odd) if answered else (None, False)
+
+    def _look(self, event: bytes) -> bool:
+        """Notes what an event tells; True if it tells the usage and nothing else."""
+        data = _data(event)
+        if not data.startswith(b"{"):
+            return False
+        try:
+            found = _decode(data)
+        except (msgspec.DecodeError, RecursionError):
+            self.written += len(data) if b'"choices"' in data else 0
+            return False
+        self.written += _written(found)
+        tells = bytes(found.usage)[:1] == b"{"
+        if tells:
+            self._reported = data
+        elif b'"usage"' in (response := bytes(found.response)):
+            self._reported = response
+        return tells and found.choices == []
+
+
+def _data(event: bytes) -> bytes:
+    """The value of an event's ``data`` fields."""
+    lines = [line[5:].lstrip() for line in _LINE.split(event) if line.startswith(b"data:")]
+    return lines[0] if len(lines) == 1 else b"\n".join(lines)
+
+
+def _written(event: _Event) -> int:
+    written = len(event.delta.encode()) if event.delta else 0
+    for choice in event.choices or ():
+        delta = choice.delta or _Delta()
+        for text in (choice.text, delta.content, delta.reasoning_content or delta.reasoning):
+            written += len(text.encode()) if text else 0
+        written += len(bytes(delta.tool_calls)) if delta.tool_calls else 0
+    return written
