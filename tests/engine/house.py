@@ -169,10 +169,16 @@ class House:
     async def pause(self) -> None:
         """Lets calls go on until the dispatcher asks for its tick, or half a second passes on the clock."""
         try:
-            async with asyncio.timeout(0.02):
+            async with asyncio.timeout(0.005):
                 await self.rung.wait()
         except TimeoutError:
-            self.clock.advance(0.5)
+            self.pass_time(0.5)
+
+    def pass_time(self, seconds: float) -> None:
+        """Moves the clock, and has done what timers would have."""
+        self.clock.advance(seconds)
+        for lanes in self.dispatcher._lanes.values():
+            lanes.pump()
 
     async def finish(self, batch: Batch) -> Batch:
         """Runs a batch to its end."""
