@@ -12,7 +12,8 @@ from hornada.core.line import Reply
 from hornada.core.money import BillingRules, Charge, charge
 from hornada.engine import crashpoint
 from hornada.engine.held import Held
-from hornada.engine.retries import Again, Kind, Result
+from hornada.engine.models import called
+from hornada.engine.retries import Again, Elsewhere, Kind, Result
 from hornada.engine.servers import Servers
 from hornada.upstream.protocol import Answer, Failure, Fault, Timeouts
 
@@ -55,9 +56,11 @@ class Caller:
         request, work = held.requests[line], held.work
         try:
             asked = check_request(work.endpoint, request.body)
-            model = self._model(asked.model, work.endpoint)
+            model = called(self._catalog(), work.models, asked.model, work.endpoint)
         except Refusal as refusal:
             return None, _refused(held, line, refusal)
+        if model.name != work.chunk.model:
+            return Elsewhere(model.name)
         server = self._servers.pick(model)
         try:
             name = server.model or model.name
@@ -82,13 +85,6 @@ class Caller:
             asked=asked,
             answer=read.body,
         )
-
-    def _model(self, name: str, endpoint: str) -> Model:
-        model = self._catalog().resolve(name)
-        if model is None or not model.offers(endpoint):
-            message = f"The model '{name[:200]}' does not exist or does not offer {endpoint}."
-            raise Refusal(Code.MODEL_NOT_FOUND, message)
-        return model
 
 
 def _refused(held: Held, line: int, refusal: Refusal) -> Reply:

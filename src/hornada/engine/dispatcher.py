@@ -38,6 +38,7 @@ HELD_BYTES = 48 * 1024 * 1024
 """Input that may be held in memory."""
 EXPIRY_GRACE_S = 60.0
 """Lines in flight when their batch expires get this long (contract 5)."""
+_AT_A_STRETCH = 8
 UNREADABLE_WAIT = 10 * SECOND
 """Microseconds until a chunk whose input could not be read is tried again."""
 
@@ -145,7 +146,11 @@ class Dispatcher:
 
     async def _flush(self) -> None:
         """Makes all new results durable and commits them."""
-        takes = [(held, take) for held in list(self._held.values()) if held.unsaved and (take := held.take())]
+        takes: list[tuple[Held, Take]] = []
+        for held in list(self._held.values()):
+            if held.unsaved and (take := held.take()):
+                takes.append((held, take))
+                await self._breathe(len(takes))
         self._flushed_at = self._clock.monotonic()
         self._asked = False
         if not takes:
@@ -213,7 +218,7 @@ class Dispatcher:
                 continue
             good.append(take)
             if take.settled and take.left:
-                await chunks.hand_back(tx, chunk)
+                await chunks.hand_back(tx, chunk, model=take.passed_to)
         with_data = [take for take in good if take.data]
         rows = [take.segment(*self._placed[take.chunk.batch, take.chunk.idx, take.seq]) for take in with_data]
         await segment.insert(tx, rows)
@@ -287,14 +292,14 @@ class Dispatcher:
         """Claims for every model that will soon be out of lines; the number of chunks."""
         if self._strays:
             await self._recall()
-        wanted = {model.name: n for model in self._catalog().models.values() if (n := self._wanted(model)) > 0}
+        wanted = {model.name: (model, n) for model in self._catalog().models.values() if (n := self._wanted(model)) > 0}
         if not wanted:
             return 0
         async with self._db.read() as tx:
             ready = await chunks.ready_models(tx)
         claimed = 0
         for name in ready & wanted.keys():
-            claimed += await self._claim_for(name, wanted[name])
+            claimed += await self._claim_for(*wanted[name])
         if claimed:
             self._asked = False
         return claimed
@@ -306,10 +311,11 @@ class Dispatcher:
         room = HELD_BYTES - sum(held.work.chunk.span.length for held in self._held.values())
         return min(wanted, 100 * room // CHUNK_BYTES) if room < HELD_BYTES // 2 else wanted
 
-    async def _claim_for(self, model: str, lines: int) -> int:
+    async def _claim_for(self, model: Model, lines: int) -> int:
         self._strays = True
+        self._lanes_of(model)
         async with self._db.write() as tx:
-            claimed = await chunks.claim(tx, model, self._owner, chunks.FOREVER, lines)
+            claimed = await chunks.claim(tx, model.name, self._owner, chunks.FOREVER, lines)
         crashpoint.reach("claim_committed")
         readable = [await self._try_to_hold(group) for group in adjoining(claimed)]
         self._strays = not all(readable)
@@ -341,13 +347,20 @@ class Dispatcher:
         start = group[0].chunk.span.offset
         end = group[-1].chunk.span.offset + group[-1].chunk.span.length
         data = memoryview(await self._blobs.read(group[0].input_object, start, end - start))
-        lanes = self._lanes_of(group[0].chunk.model)
+        lanes = self._lanes[group[0].chunk.model]
         purse = await self._budget.purse(group[0].chunk.org)
-        held = [self._held_chunk(work, data[work.chunk.span.offset - start :], purse) for work in group]
-        for chunk in held:
-            self._held[chunk.work.chunk.batch, chunk.work.chunk.idx] = chunk
-            lanes.add(chunk)
-        lanes.pump()
+        for at, work in enumerate(group, 1):
+            held = self._held_chunk(work, data[work.chunk.span.offset - start :], purse)
+            self._held[work.chunk.batch, work.chunk.idx] = held
+            lanes.add(held)
+            lanes.pump()
+            await self._breathe(at)
+
+    @staticmethod
+    async def _breathe(at: int) -> None:
+        """Lets the event loop turn after every few chunks of a long pass."""
+        if at % _AT_A_STRETCH == 0:
+            await asyncio.sleep(0)
 
     def _held_chunk(self, work: Work, data: memoryview, purse: Purse) -> Held:
         span = work.chunk.span
@@ -356,11 +369,11 @@ class Dispatcher:
             raise Broken(f"{work.input_object} holds {len(requests)} requests where {span.n} were counted")
         return Held(work, requests, self._spelling(work.dialect), self._backlog, purse)
 
-    def _lanes_of(self, model: str) -> Lanes:
-        lanes = self._lanes.get(model)
+    def _lanes_of(self, model: Model) -> Lanes:
+        lanes = self._lanes.get(model.name)
         if lanes is None:
-            lanes = self._lanes[model] = Lanes(
-                self._gates.of(self._catalog().models[model]),
+            lanes = self._lanes[model.name] = Lanes(
+                self._gates.of(model),
                 self._strain,
                 self._caller.attempt,
                 self._clock,

@@ -18,20 +18,24 @@ from hornada.store.chunk import Work
 class Take(Struct, frozen=True, kw_only=True):
     """What one flush commits of a chunk: its row as it will be, and the new results (``data`` may be empty).
 
-    ``lines``: how many of them were answered; ``usage`` and ``amount`` are theirs. ``estimated``: a count was missing or
-    clamped. ``settled``: nothing of the chunk is left to do here; ``left``: lines that have no result all the same.
+    ``index`` finds each in it. ``lines``: how many were answered, ``failed`` how many not; ``usage`` and ``amount`` are
+    theirs. ``estimated``: a count was missing or clamped. ``settled``: nothing of the chunk is left to do here;
+    ``left``: lines that have no result all the same, and ``passed_to`` the model that they ask for now.
     """
 
     chunk: Chunk
     seq: int
     data: bytes
-    entries: list[Entry]
+    index: bytes
+    sha256: str
+    failed: int
     lines: int
     usage: Usage
     amount: int
     estimated: bool
     settled: bool
     left: int
+    passed_to: str | None
 
     def segment(self, object_: str, offset: int) -> Segment:
         """The segment row, once the bytes lie somewhere."""
@@ -43,11 +47,11 @@ class Take(Struct, frozen=True, kw_only=True):
             object=object_,
             offset=offset,
             length=len(self.data),
-            sha256=hashlib.sha256(self.data).hexdigest(),
+            sha256=self.sha256,
             model=self.chunk.model,
             n_ok=self.lines,
-            n_failed=len(self.entries) - self.lines,
-            index=pack(self.entries),
+            n_failed=self.failed,
+            index=self.index,
         )
 
 
@@ -69,6 +73,7 @@ class Held:
         "_n_failed",
         "_n_ok",
         "_next",
+        "_passed_to",
         "_pending",
         "_seq",
         "_unsaved",
@@ -103,6 +108,7 @@ class Held:
         self.left = len(requests) - self._n_ok - self._n_failed
         self._next = 0
         self._seq = 0
+        self._passed_to: str | None = None
         self._pending: list[tuple[int, Reply, bytes]] = []
         self._unsaved: Take | None = None
 
@@ -143,6 +149,12 @@ class Held:
             self.purse.spend(reply.cost)
         self.tries.pop(line, None)
 
+    def pass_on(self, line: int, model: str) -> None:
+        """A line has no result here, because it asks for another model now."""
+        self.left -= 1
+        self._passed_to = model
+        self.tries.pop(line, None)
+
     def take(self) -> Take | None:
         """What there is to commit; the same again until ``saved``."""
         if self._unsaved is None and (self._pending or self.settled):
@@ -180,15 +192,19 @@ class Held:
         self._pending = []
         self._seq += 1
         chunk = replace(self.work.chunk, done=bytes(self._done), n_ok=self._n_ok, n_failed=self._n_failed)
+        data = b"".join(parts)
         return Take(
             chunk=chunk,
             seq=self._seq,
-            data=b"".join(parts),
-            entries=entries,
+            data=data,
+            index=pack(entries),
+            sha256=hashlib.sha256(data).hexdigest(),
             lines=answered,
+            failed=len(entries) - answered,
             usage=usage,
             amount=cost,
             estimated=estimated,
             settled=self.settled,
             left=len(self.requests) - self._n_ok - self._n_failed,
+            passed_to=None if self.stop else self._passed_to,
         )

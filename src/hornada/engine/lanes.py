@@ -12,7 +12,18 @@ from hornada.core.clock import Clock
 from hornada.core.line import Reply
 from hornada.engine.capacity import Gate
 from hornada.engine.held import Held
-from hornada.engine.retries import BUSY_SPAN_S, BUSY_TRIES, MAX_TRIES, Again, Health, Kind, Result, Tries, backoff
+from hornada.engine.retries import (
+    BUSY_SPAN_S,
+    BUSY_TRIES,
+    MAX_TRIES,
+    Again,
+    Elsewhere,
+    Health,
+    Kind,
+    Result,
+    Tries,
+    backoff,
+)
 from hornada.engine.strain import Strain
 
 Attempt = Callable[[Held, int], Awaitable[Result]]
@@ -165,6 +176,9 @@ class Lanes:
                 if self.health.answered():
                     self.pump()
                 self._finish(held, line, result)
+            case Elsewhere(model):
+                self._pass_on(held, line, model)
+                await asyncio.sleep(0)  # as below
             case (Again() as again, last):
                 self._retry(held, line, again, last)
             case (None, last):
@@ -176,6 +190,13 @@ class Lanes:
         held.settle(line, reply)
         self._finished += 1
         if held.left == 0 or held.stop is not None:
+            self._on_settled()
+
+    def _pass_on(self, held: Held, line: int, model: str) -> None:
+        """A line asks for another model now: it is left to whoever claims the chunk for that one."""
+        self.health.probe_lost()
+        held.pass_on(line, model)
+        if held.settled:
             self._on_settled()
 
     def _lost(self, held: Held, line: int) -> None:
