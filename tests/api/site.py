@@ -21,9 +21,11 @@ from hornada.engine.batches import Batches
 from hornada.engine.billing import Billing
 from hornada.engine.budget import Budget
 from hornada.engine.capacity import Gates
+from hornada.engine.curator import Curator
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
 from hornada.engine.meter import Meter
+from hornada.engine.models import Models
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.store import connect, ledger
@@ -97,14 +99,17 @@ async def open_site(
             return Readiness(not ready, ready)
 
         servers, gates = Servers(connect_upstream), Gates()
-        gateway = Gateway(lambda: CATALOG, servers, gates, limits=limits, record=lambda call: None, admit=budget.admit)
+        models = Models(
+            tuple(CATALOG.models.values()), CATALOG.aliases, (), connect=servers.upstream, gates=gates, now=clock.now()
+        )
+        gateway = Gateway(models.catalog, servers, gates, limits=limits, record=lambda call: None, admit=budget.admit)
         services = Services(
             files=Files(db, open_blobs(f"file://{folder}/blobs"), clock, limits),
             batches=Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None),
             admission=admission,
             meter=Meter(clock),
             gateway=gateway,
-            catalog=lambda: CATALOG,
+            catalog=models.catalog,
             billing=Billing(db, clock),
             ready=readiness,
             metrics=metrics,
@@ -113,6 +118,7 @@ async def open_site(
             administration=Administration(
                 db, clock, {"default": plan}, on_changed=admission.forget, on_erasing=lambda: None
             ),
+            curator=Curator(db, clock, models, on_changed=lambda: None),
             survey=Survey(db),
             batches_enabled=batches_enabled,
         )

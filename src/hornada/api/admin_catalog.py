@@ -11,6 +11,7 @@ from hornada.core.clock import SECOND
 from hornada.core.errors import Code, Refusal
 from hornada.core.model_table import read_model, read_price, write_model
 from hornada.core.table import Problems
+from hornada.engine.rights import check_operator
 
 _SHOWN_ONLY = {"object", "created_at"}
 
@@ -35,6 +36,7 @@ class CatalogCalls:
 
         What is not given has its default. A secret that is sent back masked stays what it was.
         """
+        check_operator(call.principal)
         name = name_of(call.params["name"])
         body = {key: value for key, value in (await call.json()).items() if key not in _SHOWN_ONLY}
         if body.setdefault("name", name) != name:
@@ -47,6 +49,7 @@ class CatalogCalls:
 
     async def put_price(self, call: Call) -> Response:
         """``PUT /admin/models/{name}/price``: what calls that are answered from now on cost."""
+        check_operator(call.principal)
         problems = Problems()
         price = read_price(_given(await call.json()), "", problems)
         _check(problems)
@@ -63,6 +66,7 @@ class CatalogCalls:
 
     async def put_alias(self, call: Call) -> Response:
         """``PUT /admin/aliases/{name}``: points an alias at a model, also while batches that use it run."""
+        check_operator(call.principal)
         alias = name_of(call.params["name"], "alias")
         model = text(Fields(await call.json(), "model").needed("model"), "model")
         await self._curator.put_alias(call.principal, alias, model)

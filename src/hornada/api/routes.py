@@ -4,7 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hornada.api import money_routes, paging
+from hornada.api import catalog_routes, money_routes, paging
+from hornada.api.admin_catalog import CatalogCalls
+from hornada.api.admin_routes import routes as admin_routes
 from hornada.api.batches import BatchCalls
 from hornada.api.billing import BillingCalls
 from hornada.api.call import Call
@@ -105,6 +107,8 @@ def table(services: Services, document: Callable[[], dict[str, Any]], page: Call
         *_models(ModelCalls(services)),
         *money_routes.routes(BillingCalls(services)),
         *_regular(Regular(services.gateway, services.limits)),
+        *catalog_routes.routes(CatalogCalls(services)),
+        *admin_routes(services),
         *_operations(OperationCalls(services, document, page)),
     )
 
@@ -119,7 +123,8 @@ def _files(calls: FileCalls) -> tuple[Route, ...]:
             summary="Upload the input file of a batch",
             handler=calls.upload,
             answer=Answer(schemas=(FileObject,)),
-            codes=_UPLOAD,
+            codes=(*_UPLOAD, Code.PERMISSION_DENIED),
+            members_only=True,
             body=Body(media="multipart/form-data", schema=FORM),
         ),
         Route(
@@ -173,7 +178,8 @@ def _batches(calls: BatchCalls) -> tuple[Route, ...]:
             summary="Create a batch from an uploaded file",
             handler=calls.create,
             answer=batch,
-            codes=_CREATE,
+            codes=(*_CREATE, Code.PERMISSION_DENIED),
+            members_only=True,
             body=Body(schema=CreateBatch),
         ),
         Route(
@@ -249,7 +255,8 @@ def _regular(regular: Regular) -> tuple[Route, ...]:
             summary=f"Call a model at {endpoint}, streamed or not",
             handler=partial(call_model, endpoint),
             answer=Answer(),
-            codes=_REGULAR,
+            codes=(*_REGULAR, Code.PERMISSION_DENIED),
+            members_only=True,
             body=Body(schema=REGULAR),
         )
         for endpoint in ENDPOINTS

@@ -7,12 +7,15 @@ from msgspec import Struct
 
 from hornada.core.catalog import Catalog
 from hornada.core.limits import Limits
+from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
 from hornada.engine.billing import Billing
+from hornada.engine.curator import Curator
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
 from hornada.engine.meter import Meter
+from hornada.engine.survey import Survey
 
 
 class Readiness(Struct, frozen=True):
@@ -37,5 +40,8 @@ class Services:
     metrics: Callable[[], bytes]
     limits: Limits
     dialects: Mapping[str, str]
+    administration: Administration
+    curator: Curator
+    survey: Survey
     batches_enabled: bool = True
     currency: str = "USD"

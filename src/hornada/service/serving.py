@@ -94,23 +94,27 @@ class Quiet(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def _engine(config: Config) -> AsyncIterator[Engine]:
-    engine = await Engine.open(
-        Installation(
-            database=config.storage.database,
-            blobs=config.storage.blobs,
-            limits=config.limits,
-            models=config.models,
-            aliases=config.aliases,
-            plans=config.plans,
-            billing=config.billing,
-            upstream=tuple(Server(url=url, api_key=config.upstream_api_key) for url in config.upstream),
-        )
-    )
+    engine = await Engine.open(installation(config))
     engine.start()
     try:
         yield engine
     finally:
         await engine.stop(GRACE_S)
+
+
+def installation(config: Config) -> Installation:
+    """What an engine runs on, as the configuration says."""
+    return Installation(
+        database=config.storage.database,
+        blobs=config.storage.blobs,
+        limits=config.limits,
+        models=config.models,
+        aliases=config.aliases,
+        plans=config.plans,
+        operator_key=config.server.operator_key,
+        billing=config.billing,
+        upstream=tuple(Server(url=url, api_key=config.upstream_api_key) for url in config.upstream),
+    )
 
 
 def services(engine: Engine, config: Config) -> Services:
@@ -138,6 +142,9 @@ def services(engine: Engine, config: Config) -> Services:
         metrics=metrics,
         limits=config.limits,
         dialects=config.server.dialects,
+        administration=engine.administration,
+        survey=engine.survey,
+        curator=engine.curator,
         batches_enabled=config.server.batches,
     )
 

@@ -16,7 +16,8 @@ from hornada.core.limits import Limits
 from hornada.core.line import Spelling
 from hornada.core.money import BillingRules
 from hornada.dialects import DIALECTS
-from hornada.engine.admission import Admission
+from hornada.engine.administration import Administration
+from hornada.engine.admission import OPERATOR, Admission
 from hornada.engine.batches import Batches
 from hornada.engine.billing import Billing
 from hornada.engine.budget import REFRESH_S, Budget
@@ -24,6 +25,7 @@ from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
 from hornada.engine.curator import Curator
 from hornada.engine.dispatcher import FLUSH_S, Dispatcher
+from hornada.engine.eraser import Eraser
 from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
 from hornada.engine.gateway import Gateway
@@ -32,6 +34,7 @@ from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.reaper import Reaper
 from hornada.engine.servers import Servers
+from hornada.engine.survey import Survey
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
@@ -57,6 +60,7 @@ class Installation:
     plans: Mapping[str, Plan]
     billing: BillingRules = _BILLING
     upstream: Sequence[Server] = ()
+    operator_key: str | None = None
     discovered: Callable[[str, Server], Model] = lambda name, server: Model(name=name, servers=(server,))
 
 
@@ -81,7 +85,7 @@ class Engine:
             now=clock.now(),
             found=installation.discovered,
         )
-        self.admission = Admission(db, clock, installation.plans)
+        self.admission = Admission(db, clock, installation.plans, installation.operator_key)
         self.meter = Meter(clock)
         self.budget = Budget(db, clock, on_stopped=self._stopped)
         self.billing = Billing(db, clock)
@@ -139,6 +143,15 @@ class Engine:
             on_created=lambda: self._validate.ring(),
             on_cancelled=self._stopped,
         )
+        self.administration = Administration(
+            db,
+            clock,
+            installation.plans,
+            on_changed=self._rights_changed,
+            on_erasing=lambda: self._erase.ring(),
+        )
+        self.survey = Survey(db)
+        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=lambda: self._tidy.ring())
         self._dispatch = Looper("dispatcher", self.dispatcher.once, FLUSH_S)
         self._validate = Looper("validator", self.validator.once, 2.0)
         self._finalize = Looper("finalizer", self.finalizer.once, 1.0)
@@ -148,6 +161,8 @@ class Engine:
         self._look_at_balances = Looper("budget", self.budget.once, REFRESH_S)
         self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
         self._asked_at = -_DISCOVER_S
+        self._erase = Looper("eraser", self.eraser.once, 1.0)
+        self._note_uses = Looper("key uses", self.admission.uses.once, 5.0)
         self._watch = Looper("warden", self.warden.once, 0.5)
         self.loops = [
             self._dispatch,
@@ -157,6 +172,8 @@ class Engine:
             self._watch,
             self._tidy,
             self._write_usage,
+            self._erase,
+            self._note_uses,
             self._look_at_balances,
         ]
         if installation.upstream:
@@ -201,6 +218,8 @@ class Engine:
         with contextlib.suppress(HornadaError):
             while await self.usage.once():
                 pass
+        with contextlib.suppress(HornadaError):
+            await self.admission.uses.once()
         await self.servers.close()
         await self.db.close()
 
@@ -208,6 +227,10 @@ class Engine:
     def troubles(self) -> list[str]:
         """What keeps the loops from their work, in words for people."""
         return [loop.trouble for loop in self.loops if loop.trouble is not None]
+
+    def _rights_changed(self) -> None:
+        self.admission.forget()
+        self._watch.ring()
 
     def _accepted(self) -> None:
         self._dispatch.ring()
