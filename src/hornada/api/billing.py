@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime
 
 from hornada.api import fields
+from hornada.api.admin_fields import Fields
 from hornada.api.call import Call, Response, json_response
 from hornada.api.services import Services
 from hornada.core.account import Role
@@ -55,19 +56,20 @@ class BillingCalls:
 
     async def credit(self, call: Call) -> Response:
         """``POST /admin/organizations/{id}/credits``."""
-        _operator(call)
-        body = await call.json()
-        amount = fields.within(fields.whole(fields.required(body, "amount"), "amount"), "amount", 0, MOST)
-        note = body.get("note")
-        if note is not None:
-            fields.at_most(fields.text(note, "note"), "note", NOTE)
-        await self._billing.credit(call.params["id"], amount, note=note)
-        return await self.balance_of(call)
+        given = Fields(await call.json(), "amount", "note")
+        amount = fields.within(fields.whole(given.needed("amount"), "amount"), "amount", 0, MOST)
+        note = fields.at_most(fields.text(given["note"], "note"), "note", NOTE) if "note" in given else None
+        return json_response(self._spelled(await self._billing.credit(call.principal, call.params["id"], amount, note)))
 
     async def balance_of(self, call: Call) -> Response:
         """``GET /admin/organizations/{id}/balance``."""
-        _operator(call)
-        return json_response(self._spelled(await self._billing.standing_of(call.params["id"])))
+        return json_response(self._spelled(await self._billing.standing_of(call.principal, call.params["id"])))
+
+    async def reconcile(self, call: Call) -> Response:
+        """``GET /admin/reconciliation``: what in the ledger does not agree with results and balances."""
+        found = await self._billing.differences(call.principal)
+        data = [{"what": each.what, "of": each.of, "ledger": each.ledger, "found": each.found} for each in found]
+        return json_response({"object": "list", "data": data})
 
     def _spelled(self, standing: Standing) -> Json:
         """The same in every dialect: micro-units, whole seconds, null for unlimited and for never used."""
@@ -101,11 +103,6 @@ def _organization(call: Call) -> str:
         message = "The operator belongs to no organization; see /admin/organizations/{id}/balance."
         raise Refusal(Code.PERMISSION_DENIED, message)
     return call.principal.org
-
-
-def _operator(call: Call) -> None:
-    if call.principal.role is not Role.OPERATOR:
-        raise Refusal(Code.PERMISSION_DENIED, "Only the operator of the platform may do this.")
 
 
 def _day(text: str, name: str) -> date:

@@ -2,7 +2,7 @@
 
 from hornada.api.billing import DEFAULT_DAYS, PARTS, BillingCalls
 from hornada.api.router import Answer, Body, Parameter, Route
-from hornada.api.schemas import BalanceObject, CreditForm, UsageList
+from hornada.api.schemas import BalanceObject, CreditForm, DifferenceList, UsageList
 from hornada.core.errors import Code
 
 _DAY = {"type": "string", "format": "date"}
@@ -42,6 +42,7 @@ def routes(calls: BillingCalls) -> tuple[Route, ...]:
             query=_USAGE,
         ),
         Route(
+            root=True,
             method="POST",
             path="/admin/organizations/{id}/credits",
             name="addCredit",
@@ -50,6 +51,8 @@ def routes(calls: BillingCalls) -> tuple[Route, ...]:
             answer=balance,
             codes=(
                 *one,
+                Code.ORGANIZATION_ERASED,
+                Code.INVALID_VALUE,
                 Code.INVALID_JSON,
                 Code.INVALID_TYPE,
                 Code.MISSING_REQUIRED_PARAMETER,
@@ -62,6 +65,7 @@ def routes(calls: BillingCalls) -> tuple[Route, ...]:
             body=Body(schema=CreditForm),
         ),
         Route(
+            root=True,
             method="GET",
             path="/admin/organizations/{id}/balance",
             name="getBalanceOf",
@@ -69,5 +73,15 @@ def routes(calls: BillingCalls) -> tuple[Route, ...]:
             handler=calls.balance_of,
             answer=balance,
             codes=one,
+        ),
+        Route(
+            root=True,
+            method="GET",
+            path="/admin/reconciliation",
+            name="reconcile",
+            summary="Show what in the ledger does not agree with results and balances (operator)",
+            handler=calls.reconcile,
+            answer=Answer(schemas=(DifferenceList,)),
+            codes=(Code.PERMISSION_DENIED,),
         ),
     )

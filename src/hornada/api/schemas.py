@@ -291,6 +291,22 @@ class UsageList(Strict):
     amount: int
 
 
+class DifferenceObject(Strict):
+    """Two figures that should be one, of the batch or organization ``of``."""
+
+    what: str
+    of: str
+    ledger: int
+    found: int
+
+
+class DifferenceList(Strict):
+    """Everything in which the ledger disagrees with results and balances."""
+
+    object: Literal["list"]
+    data: list[DifferenceObject]
+
+
 class CreditForm(Struct, kw_only=True):
     """Credit to give, in micro-units. The first credit ends that an organization is unlimited."""
 

@@ -4,17 +4,19 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from hornada.core.account import AuditEntry
+from hornada.core.account import Principal
 from hornada.core.clock import SECOND, Clock
 from hornada.core.errors import Code, Refusal
-from hornada.core.ids import new_id
-from hornada.store import audit, balance, ledger, organization, reconcile
+from hornada.engine.administration import reached_organization
+from hornada.engine.audit import note
+from hornada.engine.rights import check_admin, check_operator
+from hornada.store import balance, ledger, reconcile
 from hornada.store.database import Database
 from hornada.store.ledger import LedgerEntry, Used
 from hornada.store.reconcile import Difference
 
 MOST = 10**15
-"""The largest credit at once, in micro-units."""
+"""The largest credit at once, in micro-units; none may be taken away."""
 DAY = 86_400 * SECOND
 
 
@@ -37,57 +39,38 @@ class Billing:
         async with self._db.read() as tx:
             return Standing(await balance.left(tx, org), await ledger.last_event(tx, org))
 
-    async def standing_of(self, org: str) -> Standing:
-        """The same, for operators; raises Refusal ORGANIZATION_NOT_FOUND."""
-        async with self._db.read() as tx:
-            if await organization.get(tx, org) is None:
-                raise _unknown(org)
-        return await self.standing(org)
+    async def standing_of(self, by: Principal, organization: str) -> Standing:
+        """The same of any organization that an operator or admin reaches.
 
-    async def credit(self, org: str, amount: int, *, note: str | None, actor: str = "operator") -> int:
-        """Gives an organization credit; what it has left then. Its first credit ends that it is unlimited.
-
-        Raises Refusal ORGANIZATION_NOT_FOUND; INVALID_VALUE for less than 0 or more than ``MOST``.
+        Raises Refusal PERMISSION_DENIED or ORGANIZATION_NOT_FOUND.
         """
-        if not 0 <= amount <= MOST:
-            message = f"Invalid 'amount': expected 0 to {MOST} micro-units, but got {amount}."
-            raise Refusal(Code.INVALID_VALUE, message, "amount")
+        check_admin(by)
+        async with self._db.read() as tx:
+            found = await reached_organization(tx, by, organization)
+        return await self.standing(found.id)
+
+    async def credit(self, by: Principal, organization: str, amount: int, reason: str | None) -> Standing:
+        """Gives an organization credit. Its first credit ends that it is unlimited.
+
+        Raises Refusal PERMISSION_DENIED, ORGANIZATION_NOT_FOUND, ORGANIZATION_ERASED.
+        """
+        check_operator(by)
         async with self._db.write() as tx:
-            if await organization.get(tx, org, lock=True) is None:
-                raise _unknown(org)
-            left = await balance.credit(tx, org, amount)
-            entry = AuditEntry(
-                id=new_id(),
-                at=self._clock.now(),
-                actor=actor,
-                action="credit.add",
-                org=org,
-                target=org,
-                detail={"amount": amount, "note": note},
-            )
-            await audit.insert(tx, entry)
-        return left
+            found = await reached_organization(tx, by, organization, lock=True)
+            if found.erasing_at is not None:
+                raise Refusal(Code.ORGANIZATION_ERASED, f"The organization '{organization[:100]}' is erased.", "id")
+            await balance.credit(tx, found.id, amount)
+            now = self._clock.now()
+            await note(tx, by, "credit.add", now=now, org=found.id, target=found.id, amount=amount, note=reason)
+        return await self.standing(found.id)
 
     async def used(self, org: str, first: int, last: int, by: Collection[str]) -> list[Used]:
         """What an organization used from the day ``first`` through ``last`` (UTC, counted from 1970-01-01)."""
         async with self._db.read() as tx:
             return await ledger.used(tx, org, first * DAY, (last + 1) * DAY, by)
 
-    async def differences(self) -> list[Difference]:
-        """Where the ledger disagrees with results and balances; none when all is well."""
+    async def differences(self, by: Principal) -> list[Difference]:
+        """Where the ledger disagrees with results and balances; none when all is well. For the operator."""
+        check_operator(by)
         async with self._db.read() as tx:
             return await reconcile.differences(tx)
-
-    async def named(self, name: str) -> str:
-        """The id of the organization with this id or name; raises Refusal ORGANIZATION_NOT_FOUND."""
-        async with self._db.read() as tx:
-            if await organization.get(tx, name) is not None:
-                return name
-            found = await organization.named(tx, name)
-        if found is None:
-            raise _unknown(name)
-        return found
-
-
-def _unknown(org: str) -> Refusal:
-    return Refusal(Code.ORGANIZATION_NOT_FOUND, f"No organization found with id '{org[:100]}'.", "id")
