@@ -19,16 +19,25 @@ EXITS = {
 def page() -> str:
     """The help of every command, and the exit codes."""
     parts = [head("Commands", "What `hornada` and each command's `--help` say.")]
-    names = [command.name or "" for command in app.registered_commands]
-    for name in ["", *names]:
+    for name in ["", *_names(app)]:
         title = f"hornada {name}".strip()
         parts.append(f"## `{title}`\n\n```text\n{_help(app, name)}\n```\n")
     exits = table(("Code", "Meaning"), [(str(int(code)), EXITS[code]) for code in ExitCode])
     return "\n".join([*parts, f"## Exit codes\n\n{exits}\n"])
 
 
+def _names(program: typer.Typer, before: str = "") -> list[str]:
+    """Every command, those of groups too, in the order of the help."""
+    found = [f"{before}{command.name}" for command in program.registered_commands]
+    for group in program.registered_groups:
+        inner = group.typer_instance
+        if inner is not None:
+            found += _names(inner, f"{before}{group.name or inner.info.name} ")
+    return found
+
+
 def _help(program: typer.Typer, name: str) -> str:
-    arguments = [name, "--help"] if name else ["--help"]
+    arguments = [*name.split(), "--help"]
     runner = CliRunner(env={"TERMINAL_WIDTH": "110", "COLUMNS": "110", "NO_COLOR": "1"})
     shown = runner.invoke(program, arguments, prog_name="hornada", terminal_width=110).stdout
     return "\n".join(line.rstrip() for line in shown.strip().splitlines())

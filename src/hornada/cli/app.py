@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from hornada import __version__
+from hornada.cli.admin import app as admin
 from hornada.cli.run import run
 from hornada.cli.serve import serve
 from hornada.cli.show import show
@@ -20,6 +21,7 @@ app = typer.Typer(
 app.command("serve")(serve)
 app.command("run")(run)
 app.command("config")(show)
+app.add_typer(admin, name="admin")
 
 
 def _version(asked: bool) -> None:

@@ -1,9 +1,13 @@
 """The only place where things are wired: starts what a command asks for."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 
 from hornada.config import Config
 from hornada.core.run import Progress, RunRequest
+
+Ask = Callable[[str, str, bytes], tuple[int, bytes]]
+"""Method, path with its query, and body; answers status and body."""
 
 
 def serve(config: Config) -> int:
@@ -11,6 +15,13 @@ def serve(config: Config) -> int:
     from hornada.service.serving import serve as run
 
     return run(config)
+
+
+def local(config: Config, key: str | None) -> AbstractContextManager[Ask]:
+    """The routes without a server, over the ledger of the configuration: see ``service.local.opened``."""
+    from hornada.service.local import opened
+
+    return opened(config, key)
 
 
 def run_file(request: RunRequest) -> AsyncIterator[Progress]:
