@@ -130,6 +130,8 @@ def _cell(name: str, value: Any) -> str:
         return "-"
     if name.endswith("_at") and isinstance(value, int):
         return datetime.fromtimestamp(value, UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
+    if name == "upstream":
+        return ", ".join(server["url"] for server in value)
     if isinstance(value, list):
         return ", ".join(map(str, value)) if name == "models" else "; ".join(map(str, value))
     if isinstance(value, dict):
