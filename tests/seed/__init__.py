@@ -1,0 +1,1 @@
+"""InferNode's guide, statement by statement, black box, against a real process; IN-n numbers its statements."""

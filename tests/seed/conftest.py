@@ -1,0 +1,68 @@
+"""A mock model server and a real ``hornada serve`` in front of it, or several that are set up otherwise."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.client import Client
+from bench.hornada import KEY, Hornada, answers
+from bench.process import Process, free_port
+from tests.seed.guide import BASES, Guide, configuration
+
+Serve = Callable[..., Hornada]
+At = Callable[[Hornada], Guide]
+
+
+@pytest.fixture(scope="session")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """The mock model server; a client of its root."""
+    port = free_port()
+    client = Client(f"http://127.0.0.1:{port}")
+    log = tmp_path_factory.mktemp("backend") / "backend.log"
+    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
+        process.until(lambda: answers(client, "/health"), 20)
+        yield client
+
+
+@pytest.fixture(scope="session")
+def server(backend: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hornada]:
+    """The server that most tests share, with room for everything."""
+    with Hornada(tmp_path_factory.mktemp("seed"), configuration(backend)) as hornada:
+        hornada.start()
+        yield hornada
+
+
+@pytest.fixture
+def serve(backend: Client, tmp_path: Path) -> Iterator[Serve]:
+    """Starts a server of the test's own: ``more`` settings, a ``plan``, or limits by name."""
+    with ExitStack() as stack:
+
+        def start(**settings: Any) -> Hornada:
+            hornada = stack.enter_context(Hornada(tmp_path, configuration(backend, **settings)))
+            hornada.start()
+            return hornada
+
+        yield start
+
+
+@pytest.fixture(params=BASES)
+def base(request: pytest.FixtureRequest) -> str:
+    """Each path at which the guide's dialect is mounted."""
+    path: str = request.param
+    return path
+
+
+@pytest.fixture
+def at(base: str, backend: Client) -> At:
+    """Opens the guide at a server of the test's own."""
+    return lambda hornada: Guide(Client(f"http://127.0.0.1:{hornada.port}{base}", KEY), backend)
+
+
+@pytest.fixture
+def guide(server: Hornada, at: At) -> Guide:
+    """The guide at the server that tests share."""
+    return at(server)

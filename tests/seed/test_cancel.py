@@ -1,0 +1,63 @@
+"""Cancelling, by the one who made the batch."""
+
+from tests.seed.conftest import At, Serve
+from tests.seed.guide import ONCE, Guide, chat, jsonl, many_slow, mark, several, slow
+
+
+def test_in_70_a_cancelled_batch_moves_to_cancelling(guide: Guide) -> None:
+    batch = guide.start(many_slow(30))
+    guide.until(batch, lambda seen: seen["status"] == "in_progress")
+    answer = guide.cancel(batch)
+    assert (answer.status, answer.json["id"], answer.json["status"]) == (200, batch["id"], "cancelling")
+    again = guide.cancel(batch)
+    assert (again.status, again.json["status"]) == (200, "cancelling")
+    assert guide.end(batch).batch["status"] == "cancelled"
+
+
+@ONCE
+def test_in_71_a_batch_can_be_cancelled_while_its_file_is_reviewed(serve: Serve, at: At) -> None:
+    server = serve()
+    guide = at(server)
+    good, bad = guide.upload(many_slow(5)), guide.upload(jsonl(*several(2), "{broken"))
+    inputs, away = server.blobs / "input", server.blobs / "away"
+    inputs.rename(away)  # neither file can be reviewed for now
+    batches = [guide.create(file["id"]) for file in (good, bad)]
+    assert [guide.cancel(batch).json["status"] for batch in batches] == ["cancelling"] * 2
+    away.rename(inputs)
+    valid, invalid = (guide.end(batch) for batch in batches)
+    assert valid.batch["status"] == "cancelled"
+    assert [row["error"]["code"] for row in valid.error] == ["batch_cancelled"] * 5
+    assert (invalid.batch["status"], invalid.causes) == ("failed", [("invalid_json_line", 3)])
+
+
+def test_in_72_what_had_started_finishes_and_the_rest_never_starts(guide: Guide) -> None:
+    text = mark()
+    batch = guide.start(jsonl(*(slow(f"doc-{n}", text, 0.4) for n in range(40))))
+    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
+    guide.cancel(batch)
+    ended = guide.end(batch)
+    assert guide.calls(text) == len(ended.output)
+    assert [row["error"]["code"] for row in ended.error] == ["batch_cancelled"] * (40 - len(ended.output))
+    assert ended.batch["usage"]["output_tokens"] == 7 * len(ended.output)
+
+
+def test_in_73_a_finished_batch_cannot_be_cancelled(guide: Guide) -> None:
+    for data in (jsonl(*several(1)), jsonl("{broken", chat("a", mark()))):
+        ended = guide.run(data)
+        answer = guide.cancel(ended.batch)
+        assert (answer.status, answer.code) == (400, "batch_not_cancellable")
+        assert guide.check(ended.batch) == ended.batch
+
+
+def test_in_74_a_cancelled_batch_is_finished_too(guide: Guide) -> None:
+    batch = guide.start(many_slow(30))
+    guide.cancel(batch)
+    guide.end(batch)
+    answer = guide.cancel(batch)
+    assert (answer.status, answer.code) == (400, "batch_not_cancellable")
+
+
+def test_in_78_cancelling_ones_own_batch_leaves_no_entry(guide: Guide) -> None:
+    batch = guide.start(many_slow(30))
+    guide.cancel(batch)
+    assert guide.end(batch).batch["errors"] is None

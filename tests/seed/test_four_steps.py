@@ -1,0 +1,157 @@
+"""The four steps: upload, create, check, download; the same thing twice; the SDK."""
+
+import time
+
+import openai
+import pytest
+
+from bench.client import TERMINAL
+from bench.hornada import KEY, Hornada
+from tests.seed.conftest import At, Serve
+from tests.seed.guide import BASES, CHAT, ONCE, Guide, chat, jsonl, many_slow, mark, refused, several
+
+DEDUPLICATED = "x-saptiva-deduplicated-from"
+
+
+def test_in_28_both_base_paths_lead_to_the_same(server: Hornada, guide: Guide) -> None:
+    ended = guide.run(jsonl(*several(1)))
+    for base in BASES:
+        for path in (f"/batches/{ended.batch['id']}", f"/files/{ended.batch['output_file_id']}/content"):
+            answer = guide.client.__class__(f"http://127.0.0.1:{server.port}{base}", KEY).call("GET", path)
+            assert answer.status == 200
+
+
+def test_in_29_an_upload_answers_a_file(guide: Guide) -> None:
+    data = jsonl(*several(2))
+    file = guide.upload(data, filename="entrada.jsonl")
+    assert file["id"].startswith("file-")
+    shown = {name: file[name] for name in ("object", "bytes", "filename", "purpose")}
+    assert shown == {"object": "file", "bytes": len(data), "filename": "entrada.jsonl", "purpose": "batch"}
+    assert guide.client.content(file["id"]) == data
+
+
+def test_in_30_a_create_answers_a_batch_that_is_validating(guide: Guide) -> None:
+    batch = guide.start(jsonl(*several(1)))
+    assert batch["id"].startswith("batch_")
+    assert (batch["object"], batch["status"]) == ("batch", "validating")
+
+
+def test_in_31_a_batch_comes_to_an_end_and_stays_there(guide: Guide) -> None:
+    ended = guide.run(jsonl(*several(1)))
+    assert ended.batch["status"] in TERMINAL
+    assert guide.check(ended.batch) == ended.batch
+
+
+def test_in_32_the_output_file_id_leads_to_the_results(guide: Guide) -> None:
+    ended = guide.run(jsonl(*several(2)))
+    answer = guide.call("GET", f"/files/{ended.batch['output_file_id']}/content")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("application/jsonl")
+    assert len(answer.body.splitlines()) == 2
+
+
+@pytest.mark.parametrize("window", ["1h", "48h", "", None, 24])
+def test_in_33_the_window_is_24h_only(guide: Guide, window: object) -> None:
+    file = guide.upload(jsonl(*several(1)))
+    body = {"input_file_id": file["id"], "endpoint": CHAT, **({} if window is None else {"completion_window": window})}
+    answer = guide.call("POST", "/batches", body)
+    assert answer.status == 400
+    assert answer.json["error"]["param"] == "completion_window"
+
+
+def test_in_34_the_window_is_stored(guide: Guide) -> None:
+    batch = guide.start(jsonl(*several(1)))
+    assert (batch["completion_window"], guide.end(batch).batch["completion_window"]) == ("24h", "24h")
+
+
+def test_in_35_a_batch_advances_at_the_pace_of_free_capacity(guide: Guide) -> None:
+    batch = guide.start(many_slow(6, 0.2, model="m-share"))
+    seen = guide.until(batch, lambda found: 0 < found["request_counts"]["completed"] < 6)
+    assert seen["status"] == "in_progress"
+    assert len(guide.end(batch).output) == 6
+
+
+@ONCE
+def test_in_36_free_capacity_is_shared(guide: Guide) -> None:
+    guide.backend.call("POST", "/__reset", b"")
+    batches = [guide.start(many_slow(20, 0.1, model="m-share")) for _ in range(2)]
+    for batch in batches:
+        guide.until(batch, lambda seen: 0 < seen["request_counts"]["completed"] < 20)
+    assert [len(guide.end(batch).output) for batch in batches] == [20, 20]
+    assert guide.backend.call("GET", "/__stats").json["peak"] <= 2
+
+
+def test_in_37_the_same_content_again_is_the_earlier_file(guide: Guide) -> None:
+    data = jsonl(*several(1))
+    first, again = guide.upload(data), guide.upload(data, filename="other.jsonl")
+    assert again["id"] == first["id"]
+
+
+def test_in_38_a_header_names_the_earlier_file(guide: Guide) -> None:
+    data = jsonl(*several(1))
+    first, again = guide.client.upload(data), guide.client.upload(data)
+    assert (first.status, again.status) == (200, 200)
+    assert DEDUPLICATED not in first.headers
+    assert again.headers[DEDUPLICATED] == first.id
+
+
+def test_in_39_it_is_the_one_that_was_there(guide: Guide) -> None:
+    data = jsonl(*several(1))
+    first, again = guide.upload(data), guide.upload(data)
+    assert again["expires_at"] >= first["expires_at"]
+    assert {**again, "expires_at": 0} == {**first, "expires_at": 0}
+
+
+def test_in_40_the_same_create_while_the_first_lives_is_the_first(guide: Guide) -> None:
+    first = guide.start(many_slow(5))
+    running = guide.until(first, lambda seen: seen["status"] == "in_progress")
+    again = guide.client.create(first["input_file_id"])
+    assert (again.status, again.id) == (200, first["id"])
+    assert again.json["status"] == running["status"]
+    assert again.headers[DEDUPLICATED] == first["id"]
+    other = guide.create(first["input_file_id"], metadata={"run": "2"})
+    assert other["id"] != first["id"]
+    guide.cancel(other)
+
+
+def test_in_41_creating_again_never_costs_a_slot(serve: Serve, at: At) -> None:
+    guide = at(serve(plan={"active_batches": 1}))
+    first = guide.start(many_slow(5))
+    assert guide.create(first["input_file_id"])["id"] == first["id"]
+
+
+def test_in_42_after_its_end_the_same_create_is_a_new_batch(guide: Guide) -> None:
+    ended = guide.run(jsonl(*several(1)))
+    answer = guide.client.create(ended.batch["input_file_id"])
+    assert answer.id != ended.batch["id"]
+    assert DEDUPLICATED not in answer.headers
+
+
+def test_in_43_and_44_the_sdk_works_with_another_base_url(server: Hornada, base: str) -> None:
+    text = mark()
+    data = jsonl(chat("a", text + " ¡olé!"), refused("b", text))
+    with openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}{base}", api_key=KEY) as sdk:
+        file = sdk.files.create(file=("entrada.jsonl", data), purpose="batch")
+        batch = sdk.batches.create(input_file_id=file.id, endpoint=CHAT, completion_window="24h")
+        while (batch := sdk.batches.retrieve(batch.id)).status not in TERMINAL:
+            time.sleep(0.05)
+        assert batch.request_counts is not None
+        assert (batch.request_counts.completed, batch.request_counts.failed) == (1, 1)
+        assert batch.output_file_id is not None
+        assert batch.error_file_id is not None
+        assert "¡olé!" in sdk.files.content(batch.output_file_id).text
+        assert "context_length_exceeded" in sdk.files.content(batch.error_file_id).text
+
+
+def test_in_45_each_check_uses_the_per_minute_limit(serve: Serve, at: At) -> None:
+    guide = at(serve(plan={"requests_per_minute": 5}))
+    answers = [guide.call("GET", "/batches/batch_none") for _ in range(6)]
+    assert [answer.status for answer in answers] == [404] * 5 + [429]
+    left = [answer.headers["x-ratelimit-remaining-requests"] for answer in answers]
+    assert left == ["4", "3", "2", "1", "0", "0"]
+    refusal = answers[-1]
+    assert refusal.code == "rate_limit_exceeded"
+    assert 1 <= int(refusal.headers["retry-after"]) <= 12
+    assert refusal.headers["x-ratelimit-limit-requests"] == "5"
+    assert refusal.headers["x-ratelimit-reset-requests"] in {"59s", "1m0s"}
+    assert "5 requests a minute" in refusal.json["error"]["message"]
