@@ -87,11 +87,15 @@ async def _run(folder: Path, request: RunRequest) -> AsyncGenerator[Progress, No
             plans={"default": _PLAN},
         )
     )
-    engine.start()
     try:
-        async with contextlib.aclosing(_follow(engine, folder, request, first)) as steps:
+        principal = await _principal(engine, folder)
+        batch = await _batch(engine, principal, request, first)  # before a line runs that nobody wants any more
+        engine.start()
+        async with contextlib.aclosing(_follow(engine, principal, batch, Path(request.output))) as steps:
             async for progress in steps:
                 yield progress
+    except Refusal as refusal:
+        yield Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=refusal.message)
     finally:
         await engine.stop(_GRACE_S)
 
@@ -113,21 +117,15 @@ async def _models(request: RunRequest, server: Server, first: _Line) -> tuple[li
     return models, aliases
 
 
-async def _follow(engine: Engine, folder: Path, request: RunRequest, first: _Line) -> AsyncGenerator[Progress, None]:
-    """Starts or goes on with the batch of this file, tells how far it is, and writes the output at its end."""
-    principal = await _principal(engine, folder)
-    try:
-        batch = await _batch(engine, principal, request, first)
-    except Refusal as refusal:
-        yield Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=refusal.message)
-        return
+async def _follow(engine: Engine, principal: Principal, batch: Batch, output: Path) -> AsyncGenerator[Progress, None]:
+    """Tells how far a batch is, and writes the output at its end."""
     while batch.status not in TERMINAL:
         yield _progress(batch, _trouble(engine))
         await asyncio.sleep(_POLL_S)
         batch = await engine.batches.get(principal, batch.id)
     if batch.status is not Status.FAILED:
         yield _progress(batch, "writing results", Status.FINALIZING)
-        await _write(engine, principal, batch, Path(request.output))
+        await _write(engine, principal, batch, output)
     yield _progress(batch, "\n".join(_spoken(finding) for finding in batch.errors) or None)
 
 
