@@ -52,7 +52,7 @@ async def test_a_bad_file_fails_its_batch_with_every_cause(house: House, clock: 
 
 @pytest.mark.parametrize(
     ("models", "code"),
-    [(["m"], None), (["alias"], Code.MODEL_NOT_FOUND), (["other"], Code.MODEL_NOT_FOUND), ([], Code.MODEL_NOT_FOUND)],
+    [(["m"], None), (["alias"], None), (["other"], Code.MODEL_NOT_FOUND), ([], Code.MODEL_NOT_FOUND)],
 )
 async def test_a_key_may_be_for_some_models_only(house: House, models: list[str], code: Code | None) -> None:
     import msgspec
