@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hornada.core.account import Plan
-from tests.api.site import CHAT, DIALECTS, KEY, Site, open_site
+from tests.api.site import CHAT, DIALECTS, KEY, OPERATOR_KEY, Site, open_site
 
 LIMIT, REMAINING, RESET = (f"x-ratelimit-{what}-requests" for what in ("limit", "remaining", "reset"))
 
@@ -83,6 +83,16 @@ async def test_calls_without_a_key_do_not_count(site: Site) -> None:
         answer = await site.client.get("/v1/models", headers={"authorization": "Bearer sk-wrong"})
         assert answer.status_code == 401
         assert LIMIT not in answer.headers
+    assert (await site.client.get("/v1/models")).headers[REMAINING] == "3"
+
+
+async def test_the_operator_and_what_stands_under_admin_do_not_count(site: Site) -> None:
+    operator = {"authorization": f"Bearer {OPERATOR_KEY}"}
+    for _ in range(5):
+        for path, headers in (("/v1/files", operator), ("/admin/organizations", operator), ("/admin/audit", {})):
+            answer = await site.client.get(path, headers=headers)
+            assert answer.status_code in {200, 403}
+            assert LIMIT not in answer.headers
     assert (await site.client.get("/v1/models")).headers[REMAINING] == "3"
 
 

@@ -68,7 +68,8 @@ class App:
         call.params = found.params
         if not found.route.public:
             call.principal = await self._admission.principal(_token(call.scope))
-            count(call, self._meter)
+            if found.route.mounted:
+                count(call, self._meter)
             _check_belongs(call, found.route)
         return await found.route.handler(call)
 

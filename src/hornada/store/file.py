@@ -132,9 +132,9 @@ async def page(
 
 
 async def stored_bytes(tx: Tx, org: str) -> int:
-    """Bytes of an organization's files, results included, that are not deleted."""
+    """Bytes of an organization's visible files, results included; one that has run out counts no more, swept or not."""
     row = await tx.row(
-        "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS stored FROM file WHERE org = :org AND deleted_at IS NULL",
+        f"SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS stored FROM file WHERE org = :org AND {_VISIBLE}",  # noqa: S608
         org=org,
     )
     return int(row["stored"]) if row else 0
