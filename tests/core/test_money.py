@@ -9,38 +9,74 @@ from hypothesis import strategies as st
 
 from hornada.core.batch import Usage
 from hornada.core.catalog import Price
-from hornada.core.money import amount
+from hornada.core.money import Charge, amount, charge, charge_stream
 
-tokens = st.integers(0, 10**12)
+CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"
+ASKED = b'{"model":"m","messages":[{"role":"user","content":"12345678"}]}'
+ANSWER = b'{"id":"chatcmpl-1","choices":[{"index":0,"message":{"role":"assistant","content":"abcde"}}]}'
+PRICE = Price(input=1_000_000, output=10_000_000)
+
 prices = st.integers(0, 10**9)
+tokens = st.integers(0, 10**12)
+
+
+@st.composite
+def usages(draw: st.DrawFn) -> Usage:
+    input_, output = draw(tokens), draw(tokens)
+    return Usage(input_, draw(st.integers(0, input_)), output, draw(st.integers(0, output)))
+
+
+@given(prices, st.none() | prices, prices, usages())
+def test_a_call_costs_its_tokens_at_their_prices_rounded_up(
+    in_: int, cached: int | None, out: int, used: Usage
+) -> None:
+    each_cached = in_ if cached is None else cached
+    exact = Fraction((used.input - used.cached) * in_ + used.cached * each_cached + used.output * out, 10**6)
+    found = amount(Price(input=in_, cached_input=cached, output=out), used)
+    assert (type(found), found) == (int, ceil(exact))
+
+
+@given(prices, prices, st.lists(usages(), max_size=20))
+def test_calls_are_rounded_one_by_one_and_only_then_summed(in_: int, out: int, used: list[Usage]) -> None:
+    price = Price(input=in_, output=out)
+    whole = sum(used, Usage())
+    summed = sum(amount(price, each) for each in used)
+    assert amount(price, whole) <= summed <= amount(price, whole) + len(used)
 
 
 @pytest.mark.parametrize(
-    ("usage", "cost"),
-    [
-        (Usage(), 0),
-        (Usage(1, 0, 0, 0), 1),
-        (Usage(1_000_000, 0, 0, 0), 150_000),
-        (Usage(1_000_000, 1_000_000, 0, 0), 75_000),
-        (Usage(0, 0, 1_000_000, 1_000_000), 600_000),
-        (Usage(7, 3, 5, 0), 4),
-    ],
+    ("used", "cost"),
+    [(Usage(), 0), (Usage(1), 1), (Usage(10, 10), 1), (Usage(10, 5), 1), (Usage(10, 5, 1), 2), (Usage(0, 0, 0, 0), 0)],
 )
-def test_a_call_costs_its_tokens_rounded_up_to_a_whole_unit(usage: Usage, cost: int) -> None:
-    assert amount(Price(input=150_000, cached_input=75_000, output=600_000), usage) == cost
+def test_cached_input_has_its_own_price(used: Usage, cost: int) -> None:
+    assert amount(Price(input=100_000, cached_input=10_000, output=1_000_000), used) == cost
 
 
-def test_cached_input_costs_what_input_costs_unless_it_has_a_price() -> None:
-    assert amount(Price(input=10, output=0), Usage(10**6, 10**6, 0, 0)) == 10
-    assert amount(Price(input=10, cached_input=0, output=0), Usage(10**6, 10**6, 0, 0)) == 0
+def charged(usage: Usage | None, *, odd: bool = False, missing: str = "estimate", endpoint: str = CHAT) -> Charge:
+    return charge(PRICE, usage, odd=odd, missing=missing, endpoint=endpoint, asked=ASKED, answer=ANSWER)
 
 
-@given(st.tuples(tokens, st.integers(0, 100), tokens), prices, prices, prices)
-def test_no_part_of_a_unit_is_ever_lost(
-    used: tuple[int, int, int], price_in: int, price_cached: int, price_out: int
-) -> None:
-    tokens_in, share, tokens_out = used
-    cached = tokens_in * share // 100
-    exact = Fraction((tokens_in - cached) * price_in + cached * price_cached + tokens_out * price_out, 10**6)
-    price = Price(input=price_in, cached_input=price_cached, output=price_out)
-    assert amount(price, Usage(tokens_in, cached, tokens_out, 0)) == ceil(exact)
+def test_what_the_server_reports_is_charged_as_it_is() -> None:
+    assert charged(Usage(3, 0, 2)) == Charge(Usage(3, 0, 2), 23, estimated=False)
+
+
+def test_a_clamped_report_is_charged_and_marked() -> None:
+    assert charged(Usage(3, 0, 2), odd=True) == Charge(Usage(3, 0, 2), 23, estimated=True)
+
+
+def test_without_a_report_four_bytes_of_text_are_a_token_and_the_charge_is_marked() -> None:
+    assert charged(None) == Charge(Usage(2, 0, 2), 22, estimated=True)
+
+
+def test_without_a_report_only_the_input_of_embeddings_is_charged() -> None:
+    assert charged(None, endpoint=EMBED) == Charge(Usage(2), 2, estimated=True)
+
+
+def test_without_a_report_nothing_is_charged_where_the_setting_says_so() -> None:
+    assert charged(None, missing="zero") == Charge(Usage(), 0, estimated=True)
+
+
+def test_a_stream_without_a_report_is_charged_for_what_was_written() -> None:
+    assert charge_stream(PRICE, None, odd=False, missing="estimate", asked=ASKED, written=9) == Charge(
+        Usage(2, 0, 3), 32, estimated=True
+    )

@@ -95,6 +95,8 @@ class Budget:
         if found is None:
             left = (await self._read({org})).get(org)
             found = self._purses.setdefault(org, Purse(left, self._emptied, 0))
+            if found.empty:
+                self._emptied()
         found.used_at = self._clock.monotonic()
         return found
 

@@ -1,0 +1,100 @@
+"""Streams of events, however they are cut."""
+
+import json
+
+import pytest
+
+import hornada.engine.events as streaming
+from hornada.core.batch import Usage
+from hornada.engine.events import Events
+
+
+def event(value: object, end: str = "\n") -> bytes:
+    return f"data: {json.dumps(value, ensure_ascii=False)}{end}{end}".encode()
+
+
+def said(text: str, **more: object) -> dict[str, object]:
+    return {"choices": [{"delta": {"content": text}}], **more}
+
+
+USED = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+DONE = b"data: [DONE]\n\n"
+WHOLE = event(said("añb")) + b": ping\n\n" + event(said("c", usage=None)) + event(USED) + DONE
+SHOWN = event(said("añb")) + b": ping\n\n" + event(said("c", usage=None)) + DONE
+
+
+def passed(events: Events, data: bytes, size: int) -> bytes:
+    pieces = [events.feed(data[at : at + size]) for at in range(0, len(data), size)]
+    return b"".join([*pieces, events.rest()])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50, 10_000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_event_that_tells_the_usage_is_kept_from_the_client(size: int, end: str) -> None:
+    events = Events(hide_usage=True)
+    turned = end.encode()
+    assert passed(events, WHOLE.replace(b"\n", turned), size) == SHOWN.replace(b"\n", turned)
+    assert (events.usage(), events.written) == ((Usage(5, 0, 2), False), 5)
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_a_client_that_asked_gets_every_byte_at_once(size: int) -> None:
+    events = Events(hide_usage=False)
+    for at in range(0, len(WHOLE), size):
+        assert events.feed(WHOLE[at : at + size]) == WHOLE[at : at + size]
+    assert events.rest() == b""
+    assert (events.usage(), events.written) == ((Usage(5, 0, 2), False), 5)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"choices": [], "usage": None, "prompt_filter_results": []},
+        {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 1}},
+        {"choices": []},
+        {"error": {"message": "no"}},
+    ],
+)
+def test_an_event_that_tells_more_or_less_than_the_usage_passes(kept: dict[str, object]) -> None:
+    assert passed(Events(hide_usage=True), event(kept), 10) == event(kept)
+
+
+def test_half_an_event_at_the_end_passes_too() -> None:
+    assert passed(Events(hide_usage=True), DONE + b"data: {", 4) == DONE + b"data: {"
+
+
+def test_the_usage_of_a_response_is_found_in_its_last_event() -> None:
+    events = Events(hide_usage=False)
+    events.feed(b"event: response.output_text.delta\n" + event({"type": "response.output_text.delta", "delta": "abc"}))
+    events.feed(
+        b"event: response.completed\n" + event({"response": {"usage": {"input_tokens": 4, "output_tokens": 9}}})
+    )
+    assert (events.usage(), events.written) == ((Usage(4, 0, 9), False), 3)
+
+
+def test_what_is_written_counts_in_every_shape() -> None:
+    events = Events(hide_usage=False)
+    for delta in ({"reasoning_content": "ab"}, {"reasoning": "ab"}, {"tool_calls": [1]}, {"content": None}):
+        events.feed(event({"choices": [{"delta": delta}]}))
+    events.feed(event({"choices": [{"text": "ab"}, {"text": "ab"}]}))
+    assert events.written == 2 + 2 + 3 + 4
+
+
+def test_a_clamped_usage_is_told() -> None:
+    events = Events(hide_usage=True)
+    events.feed(event({"choices": [], "usage": {"prompt_tokens": -5, "completion_tokens": 2}}))
+    assert events.usage() == (Usage(0, 0, 2), True)
+
+
+def test_an_endless_event_passes_and_does_not_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "MOST", 100)
+    events = Events(hide_usage=True)
+    data = b"data: " + b"x" * 1000 + b"\n\n" + event(USED) + DONE
+    assert passed(events, data, 30) == data.replace(event(USED), b"")
+
+
+def test_an_answer_that_is_no_stream_is_read_whole() -> None:
+    events = Events(hide_usage=True)
+    for piece in (b'{"choices":[],"usage":', b'{"prompt_tokens":3}}'):
+        assert events.whole(piece) == piece
+    assert events.usage() == (Usage(3), False)
