@@ -17,12 +17,18 @@ from tests.crash import ledger
 BROKEN = (OSError, HTTPException)
 CAPACITY = 8
 TOKENS = 16
+PRICE = 100_001
+COST = 2
+"""Micro-units of a line: 16 tokens at this price a million, rounded up for each line."""
+CREDIT = 1_000_000
 GRACE_S = 40.0
 
 
 def configuration(stub: Stub) -> str:
-    """One model on the stub."""
-    return settings([model(MODEL, stub.upstream, capacity=CAPACITY)])
+    """One model on the stub, with a price, and an organization with credit."""
+    plain = settings([model(MODEL, stub.upstream, capacity=CAPACITY)])
+    priced = plain.replace("[[models]]\n", f"[[models]]\nprice = {{ output = {PRICE} }}\n")
+    return priced.replace("[bootstrap]\n", f"[bootstrap]\ncredit = {CREDIT}\n")
 
 
 class Story:
@@ -106,7 +112,10 @@ class Story:
                 int(json.loads(row)["custom_id"].removeprefix("line-")) for row in path.read_bytes().splitlines()
             ]
             assert numbers == sorted(numbers), f"{path.name} is not in input order"
-        assert self.billed() == (found.ok, found.ok * TOKENS)
+        assert self.batch["cost"] == found.ok * COST
+        left = granted(client.call("GET", "/billing/balance"), "balance")["balance"]
+        assert left == CREDIT - found.ok * COST
+        assert self.billed() == (found.ok, found.ok * TOKENS, found.ok * COST)
 
     def results(self, client: Client, kind: str) -> Path:
         """One of the two files, read to disk; an empty one where there is none."""
@@ -114,12 +123,12 @@ class Story:
         path.write_bytes(client.content(self.batch[f"{kind}_file_id"]))
         return path
 
-    def billed(self) -> tuple[int, int]:
-        """Lines and output tokens in the ledger of the stopped server."""
+    def billed(self) -> tuple[int, ...]:
+        """Lines, output tokens and micro-units in the ledger of the stopped server."""
         if self.server.running.exit_code is None:
             assert self.server.terminate() == 0
         entries = ledger.snapshot(self.server.ledger, self.server.folder).entries
-        return sum(row["lines"] for row in entries), sum(row["output"] for row in entries)
+        return tuple(sum(row[column] for row in entries) for column in ("lines", "output", "amount"))
 
     @property
     def over(self) -> bool:

@@ -3,15 +3,16 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
 from hornada.core.account import Plan, Principal, Role
 from hornada.core.batch import Usage
-from hornada.core.catalog import Catalog, Model, Server
+from hornada.core.catalog import Catalog, Model, Price, Server
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
-from hornada.core.money import Charge
+from hornada.core.money import BillingRules, Charge
 from hornada.engine.capacity import Gates
 from hornada.engine.declined import Declined
 from hornada.engine.gateway import Called, CalledStream, Gateway
@@ -20,7 +21,6 @@ from hornada.engine.usage import UsageRecord
 from hornada.upstream import connect
 from tests.upstream.conftest import Handler, Visit, serving
 
-LIMITS = Limits()
 CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"
 BODY = b'{ "model": "m",  "messages": [{"role":"user","content":"\xc2\xbfQu\xc3\xa9?"}], "x": 1e2 }'
 ANSWER = b'{"id":"a","choices":[],\n "usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}'
@@ -29,18 +29,32 @@ ANSWER = b'{"id":"a","choices":[],\n "usage":{"prompt_tokens":7,"completion_toke
 class Front:
     """A gateway with one model, ``m`` (alias ``Em``), and what it recorded."""
 
-    def __init__(self, *ports: int, limits: Limits, **server: str) -> None:
+    def __init__(
+        self,
+        *ports: int,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        price: Price = Price(),  # noqa: B008
+        billing: BillingRules = BillingRules(),  # noqa: B008
+        **server: str,
+    ) -> None:
         self.model = Model(
             name="m",
             servers=tuple(Server(url=f"http://127.0.0.1:{port}/v1", **server) for port in ports),
             endpoints=frozenset({CHAT}),
+            price=price,
         )
         self.catalog = Catalog(models={"m": self.model}, aliases={"Em": "m"})
         self.servers = Servers(connect)
         self.gates = Gates()
         self.records: list[UsageRecord] = []
         self.gateway = Gateway(
-            lambda: self.catalog, self.servers, self.gates, limits=limits, record=self.records.append, admit=self.admit
+            lambda: self.catalog,
+            self.servers,
+            self.gates,
+            limits=limits,
+            record=self.records.append,
+            admit=self.admit,
+            billing=billing,
         )
 
     async def admit(self, org: str) -> None:
@@ -49,9 +63,9 @@ class Front:
             raise Refusal(Code.INSUFFICIENT_CREDITS, "nothing left")
 
     async def call(
-        self, body: bytes = BODY, endpoint: str = CHAT, models: frozenset[str] | None = None
+        self, body: bytes = BODY, endpoint: str = CHAT, models: frozenset[str] | None = None, org: str = "o"
     ) -> Called | CalledStream | Declined:
-        principal = Principal(org="o", member="u", key="k", role=Role.MEMBER, plan=Plan(), models=models)
+        principal = Principal(org=org, member="u", key="k", role=Role.MEMBER, plan=Plan(), models=models)
         return await self.gateway.call(principal, endpoint, body)
 
     @property
@@ -66,8 +80,8 @@ Open = Callable[..., Front]
 async def front() -> AsyncIterator[Open]:
     opened: list[Front] = []
 
-    def open_front(*ports: int, limits: Limits = LIMITS, **server: str) -> Front:
-        opened.append(Front(*ports, limits=limits, **server))
+    def open_front(*ports: int, **more: Any) -> Front:
+        opened.append(Front(*ports, **more))
         return opened[-1]
 
     yield open_front
@@ -370,3 +384,96 @@ async def test_a_stream_that_breaks_off_is_an_upstream_error_after_what_came(fro
             await anext(stream)
         await stream.aclose()
     assert broken.value.code is Code.UPSTREAM_ERROR
+
+
+# --- what is charged -----
+
+PRICED = Price(input=1_000_000, output=10_000_000)
+
+
+def charges(front: Front) -> list[Charge]:
+    return [record.charge for record in front.records]
+
+
+async def test_a_caller_without_balance_is_refused_before_any_server_is_asked(front: Open):
+    async with serving(answering()) as server:
+        opened = front(server.port)
+        refusal = await refused(opened, org="poor")
+    assert (refusal.code, server.seen, opened.records) == (Code.INSUFFICIENT_CREDITS, [], [])
+
+
+async def test_a_refused_call_costs_nothing(front: Open):
+    async with serving(answering(b'{"detail":"no"}', "400 No")) as server:
+        opened = front(server.port)
+        await opened.call()
+    assert opened.records == []
+
+
+async def test_a_stream_without_usage_is_charged_for_prompt_and_text(front: Open):
+    async with serving(
+        streaming(EVENTS[0], b'data: {"choices":[{"delta":{"content":"bcdef"}}]}\n\n', EVENTS[2])
+    ) as server:
+        opened = front(server.port, price=PRICED)
+        stream = await opened_stream(opened)
+        assert len([piece async for piece in stream]) >= 1
+        await stream.aclose()
+    assert charges(opened) == [Charge(Usage(input=2, output=2), 22, estimated=True)]
+
+
+async def test_a_client_that_leaves_a_stream_is_charged_for_what_was_written(front: Open):
+    text = b'data: {"choices":[{"delta":{"content":"' + b"x" * 40 + b'"}}]}\n\n'
+
+    async def handler(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD, text)
+        await visit.gone()
+
+    async with serving(handler) as server:
+        opened = front(server.port, price=PRICED)
+        stream = await opened_stream(opened)
+        assert await anext(stream) == text
+        await stream.aclose()
+    assert charges(opened) == [Charge(Usage(input=2, output=10), 102, estimated=True)]
+
+
+async def test_a_client_that_asked_for_the_usage_itself_gets_it(front: Open):
+    own = ASKED.replace(b"true", b'true,"stream_options":{"include_usage":true}')
+    async with serving(streaming(*EVENTS)) as server:
+        opened = front(server.port)
+        stream = await opened.call(own)
+        assert isinstance(stream, CalledStream)
+        assert b"".join([piece async for piece in stream]) == b"".join(EVENTS)
+        await stream.aclose()
+    assert sent(server.seen[0]) == own
+    assert charges(opened)[0].usage == Usage(input=5, output=2)
+
+
+async def test_where_the_setting_says_so_no_server_is_asked_for_usage(front: Open):
+    rules = BillingRules(ask_stream_usage=False, missing_usage="zero")
+    async with serving(streaming(EVENTS[0], EVENTS[2])) as server:
+        opened = front(server.port, price=PRICED, billing=rules)
+        stream = await opened_stream(opened)
+        assert b"".join([piece async for piece in stream]) == EVENTS[0] + EVENTS[2]
+        await stream.aclose()
+    assert sent(server.seen[0]) == ASKED
+    assert charges(opened) == [Charge(Usage(), 0, estimated=True)]
+
+
+async def test_the_usage_is_asked_for_under_the_server_s_own_name_of_the_model_too(front: Open):
+    async with serving(streaming(*EVENTS)) as server:
+        opened = front(server.port, model="org/m-7b")
+        await (await opened_stream(opened)).aclose()
+    assert json.loads(sent(server.seen[0])) == json.loads(ASKED) | {
+        "model": "org/m-7b",
+        "stream_options": {"include_usage": True},
+    }
+
+
+async def test_a_stream_that_was_answered_whole_is_charged_by_its_usage(front: Open):
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+    async with serving(streaming(ANSWER, head=head)) as server:
+        opened = front(server.port, price=PRICED)
+        stream = await opened_stream(opened)
+        assert b"".join([piece async for piece in stream]) == ANSWER
+        await stream.aclose()
+    assert charges(opened) == [Charge(Usage(input=7, output=3), 37, estimated=False)]
