@@ -1,0 +1,1 @@
+"""The platform around batches, black box, against a real process: operators, organizations, keys, catalog."""
