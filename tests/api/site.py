@@ -62,6 +62,7 @@ class Site:
     client: httpx2.AsyncClient
     db: Database
     clock: Hands
+    admission: Admission
 
     async def upload(self, data: bytes = LINE, base: str = "/v1", **headers: str) -> httpx2.Response:
         """Uploads the input file of a batch."""
@@ -80,6 +81,7 @@ async def open_site(
     *,
     batches_enabled: bool = True,
     plan: Plan = PLAN,
+    operator_key: str | None = OPERATOR_KEY,
     ready: Sequence[str] = (),
     used: bool = True,
     metrics: Callable[[], bytes] = lambda: b"hornada_up 1\n",
@@ -89,7 +91,7 @@ async def open_site(
     db = await connect(f"sqlite:///{folder}/ledger.db", clock)
     try:
         await db.migrate()
-        admission = Admission(db, clock, {"default": plan}, OPERATOR_KEY)
+        admission = Admission(db, clock, {"default": plan}, operator_key)
         await admission.bootstrap("default", KEY, CREDIT)
         budget = Budget(db, clock, on_stopped=lambda batch, reason: None)
         if used:
@@ -126,7 +128,7 @@ async def open_site(
         transport = httpx2.ASGITransport(app=app)
         headers = {"authorization": f"Bearer {KEY}"}
         async with httpx2.AsyncClient(transport=transport, base_url="http://hornada", headers=headers) as client:
-            yield Site(app, client, db, clock)
+            yield Site(app, client, db, clock, admission)
     finally:
         await db.close()
 
