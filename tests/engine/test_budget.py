@@ -1,12 +1,15 @@
 """Money while it runs: who may start, what is charged, and that a balance is overspent by what is in flight at most."""
 
 import asyncio
+import json
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from hornada.core.account import Principal
-from hornada.core.batch import Batch, RequestCounts, Status, StopReason
+from hornada.core.batch import Batch, RequestCounts, Status, StopReason, Usage
+from hornada.core.catalog import Catalog, Price
 from hornada.core.errors import Code, Refusal, Unavailable
 from hornada.engine.budget import Budget
 from hornada.engine.gateway import Called, Gateway
@@ -195,6 +198,27 @@ async def test_a_lost_answer_to_a_commit_charges_once(house: House) -> None:
     assert await left(house) == COST * 70
     await house.budget.once()
     assert (await house.budget.purse("org")).left == COST * 70
+
+
+async def test_cached_and_reasoning_tokens_are_on_the_batch_and_cached_ones_have_their_price(
+    house: House, server: ModelServer
+) -> None:
+    model = replace(house.model, price=Price(input=1_000_000, cached_input=100_000, output=2_000_000))
+    house.catalog = Catalog(models={"m": model}, aliases={})
+    details = {"prompt_tokens_details": {"cached_tokens": 20}, "completion_tokens_details": {"reasoning_tokens": 4}}
+    used = {"prompt_tokens": 30, "completion_tokens": 5, **details}
+    server.script = lambda text, nth: Say(body=json.dumps({"choices": [], "usage": used}).encode())
+    ended = await house.finish(await house.accepted(*texts(3)))
+    assert ended.usage == Usage(90, 60, 15, 12)
+    assert ended.cost == 3 * (10 + 2 + 10)
+
+
+async def test_an_answer_without_usage_is_estimated_and_marked(house: House, server: ModelServer) -> None:
+    message = {"role": "assistant", "content": "12345678"}
+    server.script = lambda text, nth: Say(body=json.dumps({"choices": [{"message": message}]}).encode())
+    ended = await house.finish(await house.accepted(*texts(3)))
+    assert (ended.usage, ended.cost) == (Usage(6, 0, 6), 3 * (2 + 4))
+    assert {row["estimated"] for row in await house.rows("SELECT estimated FROM ledger_entry")} == {1}
 
 
 # --- regular calls -----

@@ -1,6 +1,7 @@
 """The routes without a server: what ``hornada admin`` calls when none is running."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,14 +28,17 @@ def opened(config: Config, key: str | None) -> Iterator[Ask]:
     """
     secret = config.server.operator_key or new_secret()
     config = replace(config, server=replace(config.server, operator_key=secret))
-    lock(Path(config.data))
-    with asyncio.Runner() as runner:
-        engine = runner.run(Engine.open(installation(config)))
-        app = build(services(engine, config))
-        try:
-            yield lambda method, path, body: runner.run(_call(app, method, path, body, key or secret))
-        finally:
-            runner.run(engine.stop(0))
+    held = lock(Path(config.data))
+    try:
+        with asyncio.Runner() as runner:
+            engine = runner.run(Engine.open(installation(config)))
+            app = build(services(engine, config))
+            try:
+                yield lambda method, path, body: runner.run(_call(app, method, path, body, key or secret))
+            finally:
+                runner.run(engine.stop(0))
+    finally:
+        os.close(held)
 
 
 async def _call(app: App, method: str, path: str, body: bytes, key: str) -> tuple[int, bytes]:
