@@ -89,6 +89,7 @@ class House:
             catalog=lambda: self.catalog,
             gates=self.gates,
             caller=Caller(lambda: self.catalog, self.servers, self.limits),
+            plans={},
             spelling=spelling,
             budget=self.budget,
             on_settled=lambda: None,

@@ -60,8 +60,15 @@ async def seen(db: Database, batch: Batch) -> Batch:
 
 
 async def claim(db: Database, lines: int, *, owner: str = "me", model: str = "m", ttl: int = FOREVER) -> list[Work]:
+    """Claims as a worker that looks at deadlines alone."""
+    work: list[Work] = []
     async with db.write() as tx:
-        return await chunks.claim(tx, model, owner, ttl, lines)
+        for source in await chunks.sources(tx, model, most=100):
+            if lines > 0:
+                taken = await chunks.claim(tx, source, model, owner, ttl, lines)
+                work += taken
+                lines -= sum(each.chunk.span.n for each in taken)
+    return work
 
 
 async def commit(db: Database, chunk: Chunk, ok: int, failed: int = 0, state: ChunkState = ChunkState.LEASED) -> bool:

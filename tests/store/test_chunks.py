@@ -53,7 +53,7 @@ async def test_a_claim_says_what_is_needed_to_run_it(db: Database) -> None:
     async with db.read() as tx:
         row = await tx.row("SELECT object FROM file WHERE id = :id", id=batch.input_file)
     assert row is not None
-    assert (work.key, work.dialect, work.endpoint, work.input_object, work.expires_at) == (
+    assert (work.source.key, work.source.dialect, work.source.endpoint, work.source.input_object, work.source.expires_at) == (
         "key",
         "openai",
         "/v1/embeddings",

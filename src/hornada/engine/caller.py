@@ -55,8 +55,8 @@ class Caller:
     async def _attempt(self, held: Held, line: int) -> Result:
         request, work = held.requests[line], held.work
         try:
-            asked = check_request(work.endpoint, request.body)
-            model = called(self._catalog(), work.models, asked.model, work.endpoint)
+            asked = check_request(work.source.endpoint, request.body)
+            model = called(self._catalog(), work.source.models, asked.model, work.source.endpoint)
         except Refusal as refusal:
             return None, _refused(held, line, refusal)
         if model.name != work.chunk.model:
@@ -66,14 +66,14 @@ class Caller:
             name = server.model or model.name
             body = request.body if asked.model == name else with_model(request.body, name)
             crashpoint.reach("calls_in_flight")
-            path = work.endpoint.removeprefix("/v1")
+            path = work.source.endpoint.removeprefix("/v1")
             upstream = self._servers.upstream(server)
             answer = await upstream.send(path, body, self._timeouts, max_bytes=self._max_bytes)
         finally:
             self._servers.done(server)
         if isinstance(answer, Failure):
             return _failure(answer, others=len(model.servers) > 1)
-        return _judge(answer, lambda read: self._charge(model, work.endpoint, request.body, read))
+        return _judge(answer, lambda read: self._charge(model, work.source.endpoint, request.body, read))
 
     def _charge(self, model: Model, endpoint: str, asked: bytes, read: Answered) -> Charge:
         return charge(

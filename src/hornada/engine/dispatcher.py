@@ -2,30 +2,35 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from hornada.blobs.protocol import Blobs, Placed
+from hornada.core.account import Plan
 from hornada.core.batch import Status, StopReason
 from hornada.core.catalog import Catalog, Model
-from hornada.core.chunk import CHUNK_BYTES, ChunkState
+from hornada.core.chunk import CHUNK_BYTES, CHUNK_LINES, ChunkState
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import Broken, HornadaError, Unavailable
+from hornada.core.errors import HornadaError, Unavailable
 from hornada.core.ids import new_id
-from hornada.core.jsonl import parse_requests
 from hornada.core.line import Spelling
 from hornada.engine import crashpoint
-from hornada.engine.budget import Budget, Purse
+from hornada.engine.budget import Budget
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
+from hornada.engine.fairness import BATCHES_AT_ONCE, choose
 from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.lanes import Lanes
+from hornada.engine.plans import DEFAULT_PLAN
+from hornada.engine.reading import adjoining, breathe, read_chunks
 from hornada.engine.strain import Strain
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import ledger, segment
-from hornada.store.chunk import Work
+from hornada.store.chunk import Source, Work
 from hornada.store.database import Database, Tx
 
 log = logging.getLogger("hornada")
@@ -38,7 +43,6 @@ HELD_BYTES = 48 * 1024 * 1024
 """Input that may be held in memory."""
 EXPIRY_GRACE_S = 60.0
 """Lines in flight when their batch expires get this long (contract 5)."""
-_AT_A_STRETCH = 8
 UNREADABLE_WAIT = 10 * SECOND
 """Microseconds until a chunk whose input could not be read is tried again."""
 
@@ -56,6 +60,7 @@ class Dispatcher:
         catalog: Callable[[], Catalog],
         gates: Gates,
         caller: Caller,
+        plans: Mapping[str, Plan],
         spelling: Callable[[str], Spelling],
         budget: Budget,
         on_settled: Callable[[], None],
@@ -67,6 +72,7 @@ class Dispatcher:
         self._catalog = catalog
         self._gates = gates
         self._caller = caller
+        self._plans = plans
         self._spelling = spelling
         self._budget = budget
         budget.source(self._unbooked)
@@ -150,7 +156,7 @@ class Dispatcher:
         for held in list(self._held.values()):
             if held.unsaved and (take := held.take()):
                 takes.append((held, take))
-                await self._breathe(len(takes))
+                await breathe(len(takes))
         self._flushed_at = self._clock.monotonic()
         self._asked = False
         if not takes:
@@ -230,15 +236,15 @@ class Dispatcher:
 
     def _entry(self, take: Take) -> ledger.LedgerEntry:
         chunk = take.chunk
-        work = self._held[chunk.batch, chunk.idx].work
+        source = self._held[chunk.batch, chunk.idx].work.source
         return ledger.LedgerEntry(
             id=new_id(),
             source=f"{chunk.batch}:{chunk.idx}:{chunk.epoch}:{take.seq}",
             org=chunk.org,
-            key=work.key,
+            key=source.key,
             batch=chunk.batch,
             model=chunk.model,
-            endpoint=f"{work.endpoint}:batch",
+            endpoint=f"{source.endpoint}:batch",
             lines=take.lines,
             usage=take.usage,
             amount=take.amount,
@@ -289,39 +295,65 @@ class Dispatcher:
     # ---------------------------------------------------------------- claims
 
     async def _claim(self) -> int:
-        """Claims for every model that will soon be out of lines; the number of chunks."""
+        """Claims for every model that has slots for lines; the number of chunks."""
         if self._strays:
             await self._recall()
-        wanted = {model.name: (model, n) for model in self._catalog().models.values() if (n := self._wanted(model)) > 0}
-        if not wanted:
+        open_models = [model for model in self._catalog().models.values() if self._gates.of(model).allowed > 0]
+        if not open_models or self._room() <= 0:
             return 0
         async with self._db.read() as tx:
             ready = await chunks.ready_models(tx)
         claimed = 0
-        for name in ready & wanted.keys():
-            claimed += await self._claim_for(*wanted[name])
+        for model in open_models:
+            if model.name in ready:
+                claimed += await self._claim_for(model)
         if claimed:
             self._asked = False
         return claimed
 
-    def _wanted(self, model: Model) -> int:
-        """Lines to claim for a model, within the memory bound."""
-        lanes = self._lanes.get(model.name)
-        wanted = lanes.wanted() if lanes is not None else 2 * self._gates.of(model).allowed
-        room = HELD_BYTES - sum(held.work.chunk.span.length for held in self._held.values())
-        return min(wanted, 100 * room // CHUNK_BYTES) if room < HELD_BYTES // 2 else wanted
+    def _room(self) -> int:
+        """Bytes of input that may still be taken into memory."""
+        return HELD_BYTES - sum(held.work.chunk.span.length for held in self._held.values())
 
-    async def _claim_for(self, model: Model, lines: int) -> int:
+    async def _claim_for(self, model: Model) -> int:
+        lanes = self._lanes_of(model)
+        async with self._db.read() as tx:
+            sources = [self._weighed(source) for source in await chunks.sources(tx, model.name, BATCHES_AT_ONCE)]
+        waiting: Counter[str] = Counter()
+        for (batch, _), held in self._held.items():
+            if held.work.chunk.model == model.name and held.stop is None:
+                waiting[batch] += held.left - held.in_flight
+        wanted = lanes.wanted()
+        chosen = choose(sources, waiting, wanted, lanes.time) if wanted else []
+        if not chosen:
+            return 0
         self._strays = True
-        self._lanes_of(model)
-        async with self._db.write() as tx:
-            claimed = await chunks.claim(tx, model.name, self._owner, chunks.FOREVER, lines)
+        claimed = await self._lease(model.name, chosen)
         crashpoint.reach("claim_committed")
         readable = [await self._try_to_hold(group) for group in adjoining(claimed)]
         self._strays = not all(readable)
         if self._strays:
             await self._recall()
         return len(claimed)
+
+    def _weighed(self, source: Source) -> Source:
+        """The configuration's plans stand for their names before the database's."""
+        plan = self._plans.get(source.plan or DEFAULT_PLAN)
+        return replace(source, weight=plan.weight) if plan is not None else source
+
+    async def _lease(self, model: str, chosen: list[tuple[Source, int]]) -> list[Work]:
+        """Leases what was chosen, the most urgent first, within the memory bound."""
+        claimed: list[Work] = []
+        room = self._room()
+        async with self._db.write() as tx:
+            for source, lines in chosen:
+                if room <= 0:
+                    break
+                most = min(lines, CHUNK_LINES * max(1, room // CHUNK_BYTES)) if room < HELD_BYTES // 2 else lines
+                taken = await chunks.claim(tx, source, model, self._owner, chunks.FOREVER, most)
+                room -= sum(work.chunk.span.length for work in taken)
+                claimed += taken
+        return claimed
 
     async def _recall(self) -> None:
         """Hands back, for a later try, chunks that the ledger says are held here and are not.
@@ -344,30 +376,14 @@ class Dispatcher:
 
     async def _hold(self, group: list[Work]) -> None:
         """Reads the lines of chunks that lie side by side and gives them to the lanes."""
-        start = group[0].chunk.span.offset
-        end = group[-1].chunk.span.offset + group[-1].chunk.span.length
-        data = memoryview(await self._blobs.read(group[0].input_object, start, end - start))
         lanes = self._lanes[group[0].chunk.model]
         purse = await self._budget.purse(group[0].chunk.org)
-        for at, work in enumerate(group, 1):
-            held = self._held_chunk(work, data[work.chunk.span.offset - start :], purse)
+        spelling = self._spelling(group[0].source.dialect)
+        async for work, requests in read_chunks(self._blobs, group):
+            held = Held(work, requests, spelling, self._backlog, purse)
             self._held[work.chunk.batch, work.chunk.idx] = held
             lanes.add(held)
             lanes.pump()
-            await self._breathe(at)
-
-    @staticmethod
-    async def _breathe(at: int) -> None:
-        """Lets the event loop turn after every few chunks of a long pass."""
-        if at % _AT_A_STRETCH == 0:
-            await asyncio.sleep(0)
-
-    def _held_chunk(self, work: Work, data: memoryview, purse: Purse) -> Held:
-        span = work.chunk.span
-        requests = parse_requests(bytes(data[: span.length]), at_start=span.offset == 0)
-        if len(requests) != span.n:
-            raise Broken(f"{work.input_object} holds {len(requests)} requests where {span.n} were counted")
-        return Held(work, requests, self._spelling(work.dialect), self._backlog, purse)
 
     def _lanes_of(self, model: Model) -> Lanes:
         lanes = self._lanes.get(model.name)
@@ -401,18 +417,3 @@ class Dispatcher:
 def _key(take: Take) -> tuple[str, int, int, int]:
     """What names the segment of a take."""
     return take.chunk.batch, take.chunk.idx, take.chunk.epoch, take.seq
-
-
-def adjoining(claimed: list[Work]) -> list[list[Work]]:
-    """Claimed chunks in groups that one read of at most CHUNK_BYTES or one chunk can fetch."""
-    groups: list[list[Work]] = []
-    for work in claimed:
-        span = work.chunk.span
-        if groups:
-            first, last = groups[-1][0].chunk.span, groups[-1][-1].chunk.span
-            beside = last.offset + last.length == span.offset and groups[-1][-1].chunk.batch == work.chunk.batch
-            if beside and span.offset + span.length - first.offset <= CHUNK_BYTES:
-                groups[-1].append(work)
-                continue
-        groups.append([work])
-    return groups

@@ -11,6 +11,7 @@ from hornada.core.batch import StopReason
 from hornada.core.clock import Clock
 from hornada.core.line import Reply
 from hornada.engine.capacity import Gate
+from hornada.engine.fairness import FairQueue
 from hornada.engine.held import Held
 from hornada.engine.retries import (
     BUSY_SPAN_S,
@@ -59,7 +60,7 @@ class Lanes:
         self._on_low = on_low
         self._on_settled = on_settled
         self._may_start = may_start
-        self._queue: deque[Held] = deque()
+        self._queue = FairQueue(self._runs)
         self._again: deque[tuple[Held, int]] = deque()
         self._delayed: list[tuple[float, int, Held, int]] = []
         self._order = count()
@@ -76,7 +77,7 @@ class Lanes:
         gate.watch(self.pump)
 
     def wanted(self) -> int:
-        """Lines to claim so that no slot runs dry: enough for all slots twice over, and for a second."""
+        """Lines to have in hand so that no slot runs dry: enough for all slots twice over, and for a second."""
         elapsed = self._clock.monotonic() - self._paced_at
         if elapsed >= _PACE_S:
             self._rate, self._finished = self._finished / elapsed, 0
@@ -84,12 +85,16 @@ class Lanes:
         allowed = self._gate.allowed
         self.low = max(allowed, int(self._rate / 4))
         if self.health.away:
-            return int(self.waiting == 0 and allowed > 0)
-        return max(2 * allowed, int(self._rate)) if self.waiting <= self.low else 0
+            return int(self.waiting == 0)
+        return max(2 * allowed, int(self._rate)) if self.waiting <= self.low else self.low
+
+    def time(self, org: str) -> float:
+        """An organization's virtual time at this model."""
+        return self._queue.time(org)
 
     def add(self, held: Held) -> None:
         """Takes a chunk on."""
-        self._queue.append(held)
+        self._queue.add(held)
         self.waiting += held.left
 
     def stop(self, held: Held, reason: StopReason) -> None:
@@ -169,6 +174,7 @@ class Lanes:
         finally:
             held.in_flight -= 1
             held.tasks.discard(task)
+            self._queue.ended(held, _tokens(result))
             if result is None:
                 self._lost(held, line)
         match result:
@@ -263,18 +269,13 @@ class Lanes:
         while self._again:
             held, line = self._again.popleft()
             if self._runs(held):
+                self._queue.again(held)
                 return held, line
-        while self._queue:
-            held = self._queue[0]
-            found = held.pop() if self._runs(held) else None
-            if found is not None:
-                return held, found
-            self._queue.popleft()
-        return None
+        return self._queue.next()
 
     def _runs(self, held: Held) -> bool:
         """Whether lines of a chunk may start; deadline and balance count at once, whoever is late to say so."""
-        if held.stop is None and self._clock.now() >= held.work.expires_at:
+        if held.stop is None and self._clock.now() >= held.work.source.expires_at:
             self.stop(held, StopReason.EXPIRED)
         if held.stop is None and held.purse is not None and held.purse.empty:
             self.stop(held, StopReason.NO_CREDIT)
@@ -292,3 +293,10 @@ class Lanes:
             wait = max(0 if self._again or self._queue else wait, self.health.wait())
         if wait < math.inf:
             self._timer = asyncio.get_running_loop().call_later(max(0.01, wait), self.pump)
+
+
+def _tokens(result: Result | None) -> int | None:
+    """What a line has used, if its answer says so."""
+    if isinstance(result, Reply) and result.ok:
+        return result.usage.input + result.usage.output
+    return None

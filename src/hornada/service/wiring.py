@@ -109,6 +109,7 @@ class Engine:
             catalog=catalog,
             gates=self.gates,
             caller=Caller(catalog, self.servers, limits, installation.billing),
+            plans=installation.plans,
             spelling=spelling,
             budget=self.budget,
             on_settled=lambda: self._finalize.ring(),

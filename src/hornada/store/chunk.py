@@ -15,7 +15,6 @@ FOREVER = 1 << 60
 
 
 _COLUMNS = "batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed"
-_BATCHES_AT_ONCE = 16
 _MODELS = msgspec.json.Decoder(frozenset[str])
 _CLAIMABLE = (
     "batch.status = 'in_progress' AND batch.stop IS NULL AND batch.expires_at > {now} AND EXISTS (SELECT 1 FROM chunk"
@@ -31,16 +30,31 @@ _LET_GO = (
 """A chunk goes back to ready only while its batch runs. Lock the batch first, or it may end in between."""
 
 
-class Work(Struct, frozen=True, kw_only=True):
-    """A claimed chunk with what is needed of its batch to run it. ``models``: those that its key may use, None: all."""
+class Source(Struct, frozen=True, kw_only=True):
+    """A running batch with chunks to claim, and what is needed of it to run them.
 
-    chunk: Chunk
+    ``models``: those that its key may use, None for all. ``plan``: the name of its organization's; ``weight``: what the
+    database says of that plan's, None for nothing.
+    """
+
+    batch: str
+    org: str
     key: str
     dialect: str
     endpoint: str
     input_object: str
     expires_at: int
+    total: int
+    plan: str | None = None
+    weight: int | None = None
     models: frozenset[str] | None = None
+
+
+class Work(Struct, frozen=True):
+    """A claimed chunk of a batch."""
+
+    chunk: Chunk
+    source: Source
 
 
 def _chunk(row: Row) -> Chunk:
@@ -87,35 +101,41 @@ async def ready_models(tx: Tx) -> set[str]:
     return {row["model"] for row in rows}
 
 
-async def claim(tx: Tx, model: str, owner: str, ttl: int, lines: int) -> list[Work]:
-    """Leases ready chunks of a model until they hold at least ``lines`` lines: the earliest deadline first."""
+async def sources(tx: Tx, model: str, most: int) -> list[Source]:
+    """Batches with chunks to claim for a model, by deadline: the ``most`` earliest and smallest of each org."""
     rows = await tx.rows(
-        "SELECT batch.id, batch.key, batch.dialect, batch.endpoint, batch.expires_at, file.object, api_key.models"  # noqa: S608
+        "SELECT * FROM (SELECT batch.id, batch.org, batch.key, batch.dialect, batch.endpoint, batch.expires_at,"  # noqa: S608
+        " batch.total, file.object, api_key.models, organization.plan, plan.weight,"
+        " ROW_NUMBER() OVER (PARTITION BY batch.org ORDER BY batch.expires_at, batch.id) AS by_deadline,"
+        " ROW_NUMBER() OVER (PARTITION BY batch.org ORDER BY batch.total, batch.id) AS by_size"
         " FROM batch JOIN file ON file.id = batch.input_file LEFT JOIN api_key ON api_key.id = batch.key"
-        f" WHERE batch.model = :model AND {_CLAIMABLE}"
-        " ORDER BY batch.expires_at, batch.id LIMIT :batches",
+        " LEFT JOIN organization ON organization.id = batch.org LEFT JOIN plan ON plan.name = organization.plan"
+        f" WHERE batch.model = :model AND {_CLAIMABLE}) AS source"
+        " WHERE by_deadline <= :most OR by_size <= :most ORDER BY expires_at, id",
         model=model,
-        batches=_BATCHES_AT_ONCE,
+        most=most,
     )
-    work: list[Work] = []
-    for row in rows:
-        if lines <= 0:
-            break
-        taken = await _claim_from(tx, row["id"], model, owner, ttl, lines)
-        lines -= sum(chunk.span.n for chunk in taken)
-        work.extend(
-            Work(
-                chunk=chunk,
-                key=row["key"],
-                dialect=row["dialect"],
-                endpoint=row["endpoint"],
-                input_object=row["object"],
-                expires_at=row["expires_at"],
-                models=None if row["models"] is None else _MODELS.decode(row["models"]),
-            )
-            for chunk in taken
+    return [
+        Source(
+            batch=row["id"],
+            org=row["org"],
+            key=row["key"],
+            dialect=row["dialect"],
+            endpoint=row["endpoint"],
+            input_object=row["object"],
+            expires_at=row["expires_at"],
+            total=row["total"],
+            plan=row["plan"],
+            weight=row["weight"],
+            models=None if row["models"] is None else _MODELS.decode(row["models"]),
         )
-    return work
+        for row in rows
+    ]
+
+
+async def claim(tx: Tx, source: Source, model: str, owner: str, ttl: int, lines: int) -> list[Work]:
+    """Leases ready chunks of a batch, in order, until they hold at least ``lines`` lines (``ttl`` in microseconds)."""
+    return [Work(chunk=chunk, source=source) for chunk in await _claim_from(tx, source.batch, model, owner, ttl, lines)]
 
 
 async def _claim_from(tx: Tx, batch: str, model: str, owner: str, ttl: int, lines: int) -> list[Chunk]:

@@ -1,0 +1,174 @@
+"""Whose line is next: organizations share a model by tokens and weight, batches of one by deadline and by size."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+
+from hornada.engine.held import Held
+from hornada.store.chunk import Source
+
+BATCHES_AT_ONCE = 8
+"""Batches of one organization that one model has in hand at a time."""
+
+_TYPICAL_TOKENS = 100.0
+"""What a line is taken to use before an organization's first answer says more."""
+_LEARN = 0.1
+
+
+class Course:
+    """The chunks of one batch that are held, in order."""
+
+    __slots__ = ("chunks", "deadline", "size")
+
+    def __init__(self, deadline: int, size: int) -> None:
+        self.chunks: deque[Held] = deque()
+        self.deadline = deadline
+        self.size = size
+
+
+class Flow:
+    """What one organization has had of a model, in tokens, and what of its batches waits."""
+
+    __slots__ = ("_base", "_by_size", "_served", "_typical", "courses", "in_flight", "weight")
+
+    def __init__(self) -> None:
+        self.weight = 1
+        self.courses: dict[str, Course] = {}
+        self.in_flight = 0
+        self._served = 0.0
+        self._base = 0.0
+        self._typical = _TYPICAL_TOKENS
+        self._by_size = False
+
+    @property
+    def time(self) -> float:
+        """Virtual time: tokens had by weight, lines in flight at what a line of this organization usually takes."""
+        return self._base + (self._served + self._typical * self.in_flight) / self.weight
+
+    def rejoin(self, time: float) -> None:
+        """An organization that was idle banks no credit: it starts where the others are."""
+        self._base += max(0.0, time - self.time)
+
+    def took(self, tokens: int | None) -> None:
+        """A line in flight has ended and has used so many tokens; None when nobody knows: then the usual."""
+        self.in_flight -= 1
+        self._served += self._typical if tokens is None else tokens
+        if tokens is not None:
+            self._typical += _LEARN * (tokens - self._typical)
+
+    def batch(self) -> str:
+        """The batch whose turn it is: by turns that of the earliest deadline, so that none is late, and the smallest.
+
+        So a small batch ends in moments beside a large one.
+        """
+        if len(self.courses) == 1:
+            return next(iter(self.courses))
+        self._by_size = not self._by_size
+        courses = self.courses
+        if self._by_size:
+            return min(courses, key=lambda batch: (courses[batch].size, courses[batch].deadline))
+        return min(courses, key=lambda batch: (courses[batch].deadline, batch))
+
+
+class FairQueue:
+    """The lines that one model has yet to be sent. ``runs``: whether lines of a chunk may still start."""
+
+    def __init__(self, runs: Callable[[Held], bool]) -> None:
+        self._runs = runs
+        self._flows: dict[str, Flow] = {}
+        self._waiting: dict[str, Flow] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, held: Held) -> None:
+        """Takes a chunk on."""
+        chunk = held.work.chunk
+        flow = self._flows.get(chunk.org)
+        if flow is None:
+            flow = self._flows[chunk.org] = Flow()
+        flow.weight = held.work.source.weight or 1
+        if chunk.org not in self._waiting:
+            if self._waiting and flow.in_flight == 0:
+                flow.rejoin(min(other.time for other in self._waiting.values()))
+            self._waiting[chunk.org] = flow
+        course = flow.courses.get(chunk.batch)
+        if course is None:
+            course = flow.courses[chunk.batch] = Course(held.work.source.expires_at, held.work.source.total)
+        course.chunks.append(held)
+
+    def next(self) -> tuple[Held, int] | None:
+        """The next line to send; it counts as its organization's from here. None when no line waits."""
+        while self._waiting:
+            org = self._org()
+            flow = self._waiting[org]
+            batch = flow.batch()
+            course = flow.courses[batch]
+            line = course.chunks[0].pop() if self._runs(course.chunks[0]) else None
+            if line is not None:
+                flow.in_flight += 1
+                return course.chunks[0], line
+            course.chunks.popleft()
+            if not course.chunks:
+                del flow.courses[batch]
+                if not flow.courses:
+                    del self._waiting[org]
+        return None
+
+    def again(self, held: Held) -> None:
+        """A line that was sent before is sent again."""
+        self._flows[held.work.chunk.org].in_flight += 1
+
+    def ended(self, held: Held, tokens: int | None) -> None:
+        """A line is no longer in flight; ``tokens`` None when it has no answer."""
+        org = held.work.chunk.org
+        flow = self._flows[org]
+        flow.took(tokens)
+        if not flow.in_flight and not flow.courses and len(self._flows) > _KEPT_FLOWS:
+            del self._flows[org]
+
+    def time(self, org: str) -> float:
+        """An organization's virtual time; 0 when it has had nothing yet."""
+        flow = self._flows.get(org)
+        return flow.time if flow is not None else 0.0
+
+    def _org(self) -> str:
+        if len(self._waiting) == 1:
+            return next(iter(self._waiting))
+        return min(self._waiting, key=lambda org: self._waiting[org].time)
+
+
+_KEPT_FLOWS = 1000
+"""Idle organizations whose share is remembered; more are forgotten as they fall idle."""
+
+
+def choose(
+    sources: Sequence[Source], waiting: Mapping[str, int], wanted: int, time: Callable[[str], float]
+) -> list[tuple[Source, int]]:
+    """From which batches to claim how many lines, most urgent first, so that a ``FairQueue`` has something to choose.
+
+    ``sources``: batches with chunks to claim, by deadline. ``waiting``: lines in hand, by batch. ``wanted``: lines that
+    should be in hand in all. Every organization gets its part of them from its earliest deadline, and a first chunk of
+    up to BATCHES_AT_ONCE batches; the one that has had least is first.
+    """
+    by_org: dict[str, list[Source]] = {}
+    for source in sources:
+        by_org.setdefault(source.org, []).append(source)
+    chosen: list[tuple[Source, int]] = []
+    for org in sorted(by_org, key=time):
+        lines = -(-wanted // len(by_org)) - sum(waiting.get(source.batch, 0) for source in by_org[org])
+        fresh = _fresh(by_org[org], waiting)
+        earliest = by_org[org][0]
+        if lines > 0:
+            chosen.append((earliest, lines))
+        chosen += [(source, 1) for source in fresh if lines <= 0 or source is not earliest]
+    return chosen
+
+
+def _fresh(sources: list[Source], waiting: Mapping[str, int]) -> list[Source]:
+    """Batches of one organization to take in hand: by turns the smallest and the earliest due of those that are not."""
+    fresh = [source for source in sources if source.batch not in waiting]
+    room = max(0, BATCHES_AT_ONCE - (len(sources) - len(fresh)))
+    smallest = sorted(fresh, key=lambda source: source.total)
+    turns = chain.from_iterable(zip(smallest, fresh, strict=True))
+    return list({source.batch: source for source in turns}.values())[:room]
