@@ -94,7 +94,8 @@ class Naming(ModelServer):
         self.names = Counter[str]()
 
     async def _answer(self, head: bytes, body: bytes, reader: asyncio.StreamReader) -> Any:
-        self.names[msgspec.json.decode(body)["model"]] += 1
+        if body:
+            self.names[msgspec.json.decode(body)["model"]] += 1
         return await super()._answer(head, body, reader)
 
 
