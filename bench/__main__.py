@@ -39,7 +39,9 @@ def measured(measure: Measure, setting: Setting) -> list[Result]:
     try:
         found = list(measure(setting))
     except FAILURES as error:
-        found = [Result("?", measure.__name__.replace("_", " "), f"failed: {error!r}"[:200], "-", met=False)]
+        print(f"{measure.__name__} failed: {error}", file=sys.stderr)
+        reason = (str(error).splitlines() or [repr(error)])[-1]
+        found = [Result("?", measure.__name__.replace("_", " "), f"failed: {reason}"[:80], "-", met=False)]
     print(f"{measure.__name__}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     return found
 

@@ -16,7 +16,7 @@ from bench.hornada import Hornada, model, settings
 from bench.process import Process, free_port
 from bench.stub import Stub
 
-PATIENCE_S = 300.0
+PATIENCE_S = 150.0
 TOKENS = 64
 
 
@@ -170,7 +170,7 @@ class Setting:
 
 
 def wait_measuring(process: "subprocess.Popen[bytes]") -> float:
-    """CPU seconds of a child when it has ended; it is killed after five minutes."""
+    """CPU seconds of a child when it has ended; it is killed when patience ends."""
     end = time.monotonic() + PATIENCE_S
     used = 0.0
     try:
