@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hornada.core.batch import Batch, Status
+from hornada.core.batch import Batch, Status, StopReason
+from hornada.core.catalog import Server
 from hornada.core.errors import Code
 from hornada.store.database import Database
 from tests.conftest import Hands
@@ -153,6 +154,21 @@ async def test_a_model_that_is_retired_before_the_first_line_ends_every_line(tow
     ended = await town.finish(batch)
     assert (ended.status, ended.output_file, ended.counts.failed) == (Status.COMPLETED, None, 3)
     assert await gone(town, ended) == ["0", "1", "2"]
+
+
+async def test_lines_wait_for_servers_to_say_what_they_run_but_not_for_a_retired_model(town: Town) -> None:
+    batch = await town.started(*["m"] * LINES)
+    behind_alias = await town.accepted(line("x", model="alias"))
+    await town.curator.put_alias(OPERATOR, "alias", "n")
+    town.restart([], {}, (Server(url="http://127.0.0.1:9/v1"),))
+    await town.warden.once()
+    assert (await town.see(batch)).stop is None
+    assert (await town.see(behind_alias)).stop is None
+    await town.change("INSERT INTO model (name, spec, created_at, retired_at) VALUES ('m', '', 1, 1)")
+    await town.warden.once()
+    assert (await town.see(batch)).stop is StopReason.MODEL_GONE
+    assert (await town.see(behind_alias)).stop is None
+    assert (await town.finish(batch)).counts.failed == LEFT
 
 
 async def test_a_model_that_is_back_before_anybody_noticed_was_never_gone(town: Town) -> None:

@@ -37,9 +37,13 @@ class Town(House):
         super().__init__(db, folder(folder_), clock, at[0], owner="me", model=m)
         self.m, self.n, self.old, self.new = m, n, old, new
         self.counted = Counted(db)
-        self._models = Models([m, n], {"alias": "m"}, (), connect=self.servers.upstream, gates=self.gates, now=1)
-        self.curator = Curator(db, clock, self._models, on_changed=lambda: None)
-        self.warden = Warden(self.counted, clock, self._models, on_stopped=self._stopped, on_moved=self.rung.set)
+        self.restart([m, n], {"alias": "m"}, ())
+
+    def restart(self, models: list[Model], aliases: dict[str, str], discover: tuple[Server, ...]) -> None:
+        """Has another configuration from now on."""
+        self._models = Models(models, aliases, discover, connect=self.servers.upstream, gates=self.gates, now=1)
+        self.curator = Curator(self.db, self.clock, self._models, on_changed=lambda: None)
+        self.warden = Warden(self.counted, self.clock, self._models, on_stopped=self._stopped, on_moved=self.rung.set)
 
     @property
     def catalog(self) -> Catalog:

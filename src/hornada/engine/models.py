@@ -66,6 +66,14 @@ class Models:
         """Whether every server to be asked has answered at least once."""
         return len(self._named) == len(self._discover)
 
+    def gone(self, name: str) -> bool:
+        """Whether a name stands for nothing, and not only because a server has not yet said what it runs."""
+        if self._catalog.resolve(name) is not None:
+            return False
+        retired = self._catalog.aliases.get(name, name) in self._shelf.models
+        removed = self._shelf.aliases.get(name) == ""
+        return self.complete or retired or removed
+
     def overlay(self, shelf: Shelf) -> None:
         """Takes over what operators have set: it stands before the configuration and what servers say."""
         if shelf != self._shelf:

@@ -51,7 +51,7 @@ class Warden:
         resolved = (self._models.catalog().resolve(name) for name in batch.names)
         found = list(dict.fromkeys(model.name for model in resolved if model is not None))
         if not found:
-            if self._models.complete:
+            if all(self._models.gone(name) for name in batch.names):
                 await self._stop(batch.id, StopReason.MODEL_GONE)
             return
         model = _next(batch, found)
