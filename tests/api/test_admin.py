@@ -8,68 +8,14 @@ import msgspec
 import pytest
 
 from hornada.api import admin_schemas
-from tests.api.site import KEY, OPERATOR_KEY, Site, open_site
-
-
-class Office:
-    """The site as three callers see it: the operator, an admin and a member of the organization ``acme``."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.keys = {"operator": OPERATOR_KEY, "first": KEY}
-        self.ids: dict[str, str] = {}
-
-    async def call(self, who: str, method: str, path: str, body: Any = None, **query: Any) -> tuple[int, Any]:
-        """Status and body of a call under ``/admin``, or of any other path that begins with a slash."""
-        self.site.clock.advance(0.001)
-        url = path if path.startswith("/") else f"/admin/{path}"
-        headers = {"authorization": f"Bearer {self.keys[who]}"}
-        answer = await self.site.client.request(method, url, json=body, params=query, headers=headers)
-        return answer.status_code, answer.json()
-
-    async def done(self, who: str, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """The body of a call that must succeed."""
-        status, found = await self.call(who, method, path, body, **query)
-        assert status == 200, found
-        return found
-
-    async def refused(self, who: str, method: str, path: str, body: Any = None, **query: Any) -> tuple[int, str, Any]:
-        """Status, code and param of a call that must be refused."""
-        status, found = await self.call(who, method, path, body, **query)
-        assert status >= 400, found
-        assert set(found["error"]) == {"message", "type", "param", "code", "request_id"}
-        return status, found["error"]["code"], found["error"]["param"]
-
-    async def works(self, who: str) -> bool:
-        """Whether a key opens anything."""
-        return (await self.call(who, "GET", "/v1/files"))[0] == 200
+from tests.api.office import Office, a_batch, audit, open_office
+from tests.api.site import OPERATOR_KEY, open_site
 
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    async with open_site(tmp_path) as site:
-        office = Office(site)
-        acme = await office.done("operator", "POST", "organizations", {"name": "acme"})
-        office.ids["acme"] = acme["id"]
-        for name, role in (("ana", "admin"), ("max", "member")):
-            member = await office.done(
-                "operator", "POST", f"organizations/{acme['id']}/members", {"name": name.title(), "role": role}
-            )
-            body = {"member_id": member["id"], "name": name}
-            key = await office.done("operator", "POST", f"organizations/{acme['id']}/keys", body)
-            office.ids[name], office.keys[name], office.ids[f"{name}_key"] = member["id"], key["key"], key["id"]
-        office.ids["first"] = next(
-            each["id"]
-            for each in (await office.done("operator", "GET", "organizations"))["data"]
-            if each["name"] == "default"
-        )
-        yield office
-
-
-async def audit(office: Office) -> list[tuple[str, str]]:
-    """Actor and action of every entry, the oldest first."""
-    found = (await office.done("operator", "GET", "audit", limit=100))["data"]
-    return [(entry["actor"], entry["action"]) for entry in reversed(found)]
+    async with open_office(tmp_path) as opened:
+        yield opened
 
 
 # roles
@@ -268,66 +214,6 @@ async def test_plans_of_the_configuration_stand_for_their_names(office: Office) 
     await office.done("operator", "PATCH", f"organizations/{office.ids['acme']}", {"plan": "default"})
     await office.done("operator", "DELETE", "plans/gold")
     assert await office.refused("operator", "GET", "plans/gold") == (404, "plan_not_found", "name")
-
-
-# batches of others
-
-
-async def a_batch(office: Office, who: str = "max") -> str:
-    file = (await office.site.upload(authorization=f"Bearer {office.keys[who]}")).json()["id"]
-    create = {"input_file_id": file, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
-    return str((await office.done(who, "POST", "/v1/batches", create))["id"])
-
-
-async def test_cancelled_by_org_admin_names_the_person(office: Office) -> None:
-    batch = await a_batch(office)
-    found = await office.done("ana", "POST", f"/infernode/v1/batches/{batch}/cancel")
-    (entry,) = found["errors"]["data"]
-    assert (entry["code"], entry["line"], entry["param"]) == ("cancelled_by_org_admin", None, None)
-    assert "Ana" in entry["message"]
-
-
-@pytest.mark.parametrize("path", ["/infernode/v1/batches/{}/cancel", "/v1/batches/{}/cancel", "batches/{}/cancel"])
-async def test_cancelled_by_platform_admin_names_nobody(office: Office, path: str) -> None:
-    found = await office.done("operator", "POST", path.format(await a_batch(office)))
-    (entry,) = found["errors"]["data"]
-    assert (found["status"], entry["code"], entry["line"]) == ("cancelling", "cancelled_by_platform_admin", None)
-
-
-async def test_an_own_cancel_leaves_no_entry(office: Office) -> None:
-    found = await office.done("max", "POST", f"/v1/batches/{await a_batch(office)}/cancel")
-    assert (found["status"], found["errors"]) == ("cancelling", None)
-
-
-async def test_a_member_cannot_cancel_or_delete_what_another_made(office: Office) -> None:
-    batch = await a_batch(office, "ana")
-    assert (await office.refused("max", "POST", f"/v1/batches/{batch}/cancel"))[:2] == (403, "permission_denied")
-    file = (await office.done("max", "GET", f"/v1/batches/{batch}"))["input_file_id"]
-    assert (await office.refused("max", "DELETE", f"/v1/files/{file}"))[:2] == (403, "permission_denied")
-
-
-async def test_the_operator_reads_and_deletes_by_id(office: Office) -> None:
-    batch = await a_batch(office)
-    file = (await office.done("operator", "GET", f"/v1/batches/{batch}"))["input_file_id"]
-    assert (await office.done("operator", "GET", f"/v1/files/{file}"))["id"] == file
-    assert (await office.refused("operator", "DELETE", f"/v1/files/{file}"))[1] == "file_in_use"
-    loose = (await office.site.upload(b"{}\n", authorization=f"Bearer {office.keys['max']}")).json()["id"]
-    await office.done("operator", "DELETE", f"/v1/files/{loose}")
-    assert ("operator", "file.delete") in await audit(office)
-
-
-async def test_the_operator_lists_batches_of_all_and_of_one_organization(office: Office) -> None:
-    ours, theirs = await a_batch(office), await a_batch(office, "first")
-    both = await office.done("operator", "GET", "batches")
-    assert {batch["id"] for batch in both["data"]} == {ours, theirs}
-    one = await office.done("operator", "GET", "batches", organization=office.ids["acme"])
-    assert [(batch["id"], batch["organization_id"], batch["member_id"]) for batch in one["data"]] == [
-        (ours, office.ids["acme"], office.ids["max"])
-    ]
-    assert (await office.done("operator", "GET", "batches", status="completed"))["data"] == []
-    page = await office.done("operator", "GET", "batches", limit=1)
-    rest = await office.done("operator", "GET", "batches", limit=1, after=page["last_id"])
-    assert (page["has_more"], rest["has_more"], page["data"] + rest["data"]) == (True, False, both["data"])
 
 
 # the audit, pages and fields

@@ -17,6 +17,8 @@ from hornada.config import load
 FILE = """
 upstream = ["http://u:secret-1@h/v1"]
 upstream_api_key = "secret-2"
+[server]
+operator_key = "secret-7"
 [storage]
 database = "postgresql://u:secret-3@h/d"
 blobs = "s3://bucket/p?endpoint=http://h&secret_access_key=secret-4"

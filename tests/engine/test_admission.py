@@ -7,6 +7,7 @@ import pytest
 from hornada.core.account import Plan, Role
 from hornada.core.errors import Code, Refusal
 from hornada.engine.admission import Admission
+from hornada.store import key, plan
 from hornada.store.database import Database
 from tests.conftest import Hands
 from tests.store.nouns import NOW, a_key
@@ -133,3 +134,60 @@ async def test_keys_are_stored_as_hashes(db: Database, admission: Admission) -> 
     async with db.read() as tx:
         rows = await tx.rows("SELECT * FROM api_key")
     assert "sk-test" not in str([tuple(row[name] for name in ("id", "hash", "name")) for row in rows])
+
+
+async def test_the_operator_is_known_by_the_key_of_the_configuration_alone(db: Database, clock: Hands) -> None:
+    await a_key(db, DIGEST)
+    with_operator = Admission(db, clock, {}, "sk-operator")
+    operator = await with_operator.principal("sk-operator")
+    assert (operator.role, operator.org, operator.member, operator.key) == (Role.OPERATOR, "", "", "")
+    assert operator.reach is None
+    holder = await with_operator.principal(SECRET)
+    assert (holder.role, holder.reach) == (Role.ADMIN, "org")
+    without = Admission(db, clock, {})
+    for token in ("sk-operator", "", "None"):
+        await refusal(without, token)
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+async def test_an_empty_operator_key_is_none(db: Database, clock: Hands, nothing: str | None) -> None:
+    await refusal(Admission(db, clock, {}, nothing), "")
+    await refusal(Admission(db, clock, {}, nothing), None)
+
+
+async def test_a_plan_of_the_database_holds_within_a_second_unless_the_configuration_has_its_name(
+    db: Database, clock: Hands
+) -> None:
+    await a_key(db, DIGEST)
+    admission, configured = Admission(db, clock, {"default": Plan()}), Admission(db, clock, {"gold": GOLD})
+    assert (await admission.principal(SECRET)).plan == Plan()
+    async with db.write() as tx:
+        await plan.put(tx, Plan(name="gold", active_batches=1), NOW)
+    clock.advance(1)
+    assert (await admission.principal(SECRET)).plan == Plan(name="gold", active_batches=1)
+    assert (await configured.principal(SECRET)).plan == GOLD
+
+
+async def test_a_key_may_have_a_lower_limit_of_its_own(db: Database, admission: Admission) -> None:
+    await a_key(db, DIGEST)
+    await change(db, "UPDATE api_key SET requests_per_minute = 3")
+    assert (await admission.principal(SECRET)).requests_per_minute == 3
+
+
+async def test_only_keys_that_open_something_are_noted_as_used(
+    db: Database, admission: Admission, clock: Hands
+) -> None:
+    await a_key(db, DIGEST, expires_at=clock.now() + 1)
+    clock.advance(1)
+    await refusal(admission, SECRET)
+    await admission.uses.once()
+    await change(db, "UPDATE api_key SET expires_at = NULL")
+    admission.forget()
+    await admission.principal(SECRET)
+    used = clock.now()
+    clock.advance(1)
+    await admission.uses.once()
+    async with db.read() as tx:
+        found = await key.get(tx, "org", "key")
+    assert found is not None
+    assert found.last_used_at == used

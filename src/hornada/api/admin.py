@@ -28,7 +28,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 KEPT = (
-    "ledger entries: what was used and what it cost, by model and day, because accounts must add up",
+    "the balance and the ledger: what was used and what it cost, by model and time, because accounts must add up",
     "ids, dates and counts of batches, members and keys, to which those entries refer",
     "the audit, which holds ids and no names",
 )
@@ -55,6 +55,7 @@ class OrganizationCalls:
         """``GET /admin/organizations``; ``name``: only the one that is called so."""
         after, limit = page_of(call.query())
         name = call.query().get("name")
+        name = None if name is None else name_of(name)
         found = await self._survey.organizations(call.principal, after=after, limit=limit, name=name)
         return _listed(found, organization)
 
@@ -164,11 +165,13 @@ class PlanCalls:
 
     async def get(self, call: Call) -> Response:
         """``GET /admin/plans/{name}``."""
-        return json_response(self._plan(await self._administration.plan(call.principal, call.params["name"])))
+        return json_response(self._plan(await self._administration.plan(call.principal, name_of(call.params["name"]))))
 
     async def remove(self, call: Call) -> Response:
         """``DELETE /admin/plans/{name}``."""
-        return _deleted((await self._administration.remove_plan(call.principal, call.params["name"])).name, "plan")
+        return _deleted(
+            (await self._administration.remove_plan(call.principal, name_of(call.params["name"]))).name, "plan"
+        )
 
     def _plan(self, plan: Plan) -> Json:
         source = "configuration" if self._administration.configured(plan.name) else "database"

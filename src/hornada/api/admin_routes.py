@@ -20,6 +20,7 @@ _BODY = (
     Code.UNSUPPORTED_ENCODING,
     Code.REQUEST_TOO_LARGE,
 )
+_BAD_NAME = (Code.INVALID_VALUE, Code.STRING_ABOVE_MAX_LENGTH)
 _RANGE = (Code.INTEGER_ABOVE_MAX_VALUE, Code.INTEGER_BELOW_MIN_VALUE)
 _PAGE = (Code.INVALID_TYPE, *_RANGE)
 
@@ -68,7 +69,7 @@ def _organizations(calls: OrganizationCalls) -> tuple[Route, ...]:
             summary="List organizations, newest first; an admin sees its own",
             handler=calls.page,
             answer=Answer(schemas=(schemas.OrganizationList,)),
-            codes=(*_ORG, *_PAGE),
+            codes=(*_ORG, *_PAGE, *_BAD_NAME),
             query=(*_PAGED, _NAME),
         ),
         _route(
@@ -210,7 +211,7 @@ def _plans(calls: PlanCalls) -> tuple[Route, ...]:
             summary="Show a plan",
             handler=calls.get,
             answer=one,
-            codes=(*_DENIED, Code.PLAN_NOT_FOUND),
+            codes=(*_DENIED, Code.PLAN_NOT_FOUND, *_BAD_NAME),
         ),
         _route(
             method="DELETE",
@@ -219,7 +220,7 @@ def _plans(calls: PlanCalls) -> tuple[Route, ...]:
             summary="Remove a plan that no organization is on",
             handler=calls.remove,
             answer=Answer(schemas=(schemas.Deleted,)),
-            codes=(*_DENIED, Code.PLAN_NOT_FOUND, Code.PLAN_IN_USE),
+            codes=(*_DENIED, Code.PLAN_NOT_FOUND, Code.PLAN_IN_USE, *_BAD_NAME),
         ),
     )
 

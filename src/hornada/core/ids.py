@@ -5,6 +5,7 @@ import re
 import secrets
 
 _BARE = re.compile(r"[0-9a-z]{4,64}\Z")
+_PLAIN = re.compile(r"[0-9a-z]{1,64}\Z")
 _PREFIXES = ("file-", "file_", "batch_", "batch-")
 
 
@@ -20,6 +21,11 @@ def bare(text: str) -> str | None:
             text = text[len(prefix) :]
             break
     return text if _BARE.match(text) else None
+
+
+def plain(text: str) -> str | None:
+    """An id that no dialect spells (of an organization, a member, a key), or None if no id looks like that."""
+    return text if _PLAIN.match(text) else None
 
 
 def new_secret() -> str:

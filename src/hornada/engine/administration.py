@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hornada.core.account import ApiKey, Member, Organization, Plan, Principal, Role
 from hornada.core.clock import Clock
 from hornada.core.errors import Code, Refusal
-from hornada.core.ids import bare, new_id, new_secret
+from hornada.core.ids import new_id, new_secret, plain
 from hornada.engine.admission import digest
 from hornada.engine.audit import note
 from hornada.engine.plans import DEFAULT_PLAN
@@ -195,7 +195,7 @@ class Administration:
         check_admin(by)
         now = self._clock.now()
         async with self._db.write() as tx:
-            known = bare(key)
+            known = plain(key)
             found = await keys.get(tx, by.reach, known) if known else None
             if found is None:
                 raise Refusal(Code.KEY_NOT_FOUND, f"No key found with id '{key[:100]}'.", "id")
@@ -274,7 +274,7 @@ class Administration:
 
     @staticmethod
     async def _member(tx: Tx, org: str | None, member: str, param: str = "id") -> Member:
-        known = bare(member)
+        known = plain(member)
         found = await members.get(tx, org, known, lock=True) if known else None
         if found is None or found.removed_at is not None:
             raise Refusal(Code.MEMBER_NOT_FOUND, f"No member found with id '{member[:100]}'.", param)
@@ -288,7 +288,7 @@ async def reached_organization(
     tx: Tx, by: Principal, organization: str, *, lock: bool = False, param: str = "id"
 ) -> Organization:
     """The organization of this id, if the caller reaches it; raises Refusal ORGANIZATION_NOT_FOUND."""
-    known = bare(organization)
+    known = plain(organization)
     reached = known is not None and by.reach in {None, known}
     found = await organizations.get(tx, known, lock=lock) if reached and known else None
     if found is None:

@@ -57,8 +57,8 @@ class Eraser:
             return
         async with self._db.write() as tx:
             hidden = await files.mark_all_deleted(tx, org, self._clock.now(), _AT_ONCE)
-        crashpoint.reach("organization_hidden")
         if hidden:
+            crashpoint.reach("organization_hidden")
             self._on_hidden()
             return
         await self._finish(org)

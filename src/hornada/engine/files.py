@@ -164,6 +164,7 @@ class Files:
         for _, key in gone:
             await self._blobs.delete(key)
         if gone:
+            crashpoint.reach("bytes_removed")
             async with self._db.write() as tx:
                 for file_id, _ in gone:
                     await rows.forget(tx, file_id)

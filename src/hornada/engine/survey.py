@@ -6,7 +6,7 @@ from typing import TypeVar
 from hornada.core.account import ApiKey, AuditEntry, Member, Organization, Principal
 from hornada.core.batch import Batch, BatchFilter
 from hornada.core.errors import Code, Refusal
-from hornada.core.ids import bare
+from hornada.core.ids import bare, plain
 from hornada.core.page import Page
 from hornada.engine.administration import reached_organization
 from hornada.engine.rights import check_admin, check_operator
@@ -100,7 +100,7 @@ async def _place(
     """Where a cursor stands in its list."""
     if after is None:
         return None
-    known = bare(after)
+    known = bare(after) if code is Code.BATCH_NOT_FOUND else plain(after)
     found = await find(known) if known else None
     if found is None or known is None:
         raise Refusal(code, f"Nothing in this list has the id '{after[:100]}'.", "after")

@@ -93,7 +93,7 @@ def _ended(
     except Unreached as error:
         typer.echo(str(error), err=True)
         return ExitCode.UNREACHABLE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
     if as_json:
         typer.echo(json.dumps(answered.found, indent=2, ensure_ascii=False))
