@@ -65,7 +65,7 @@ def test_no_secret_is_shown(file: Path) -> None:
     result = CliRunner().invoke(app, ["config", "--config", str(file)])
     assert result.exit_code == 0
     assert "secret-" not in result.stdout
-    assert result.stdout.count("***") == 7
+    assert result.stdout.count("***") == 8
 
 
 def test_what_is_shown_is_a_file_that_says_the_same(file: Path, tmp_path: Path) -> None:
