@@ -28,6 +28,7 @@ from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
+from hornada.engine.usage import UsageLog
 from hornada.store import connect, ledger
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
@@ -104,7 +105,8 @@ async def open_site(
         models = Models(
             tuple(CATALOG.models.values()), CATALOG.aliases, (), connect=servers.upstream, gates=gates, now=clock.now()
         )
-        gateway = Gateway(models.catalog, servers, gates, limits=limits, record=lambda call: None, admit=budget.admit)
+        usage = UsageLog(db, clock, budget)
+        gateway = Gateway(models.catalog, servers, gates, limits=limits, record=usage.record, admit=budget.admit)
         services = Services(
             files=Files(db, open_blobs(f"file://{folder}/blobs"), clock, limits),
             batches=Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None),
@@ -112,7 +114,7 @@ async def open_site(
             meter=Meter(clock),
             gateway=gateway,
             catalog=models.catalog,
-            billing=Billing(db, clock),
+            billing=Billing(db, clock, usage.once),
             ready=readiness,
             metrics=metrics,
             limits=limits,

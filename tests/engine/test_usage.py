@@ -1,5 +1,7 @@
 """Entries of regular calls: each once, whatever the ledger does, and memory stays bounded."""
 
+import asyncio
+
 import pytest
 
 import hornada.engine.usage as using
@@ -42,6 +44,12 @@ async def test_what_was_recorded_is_written_once(log: UsageLog, db: Database) ->
     assert not await log.once()
     assert not await log.once()
     assert await written(db) == (3, 21)
+
+
+async def test_who_writes_at_the_same_time_writes_nothing_twice(log: UsageLog, db: Database) -> None:
+    log.record(CALL)
+    await asyncio.gather(*(log.once() for _ in range(3)))
+    assert await written(db) == (1, 7)
 
 
 async def test_more_than_fits_in_one_go_is_written_in_several(

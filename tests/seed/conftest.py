@@ -12,6 +12,7 @@ from bench.client import Client
 from bench.hornada import KEY, Hornada, answers
 from bench.process import Process, free_port
 from tests.seed.guide import BASES, Guide, configuration
+from tests.seed.platform import OPERATOR_KEY, Platform
 
 Serve = Callable[..., Hornada]
 At = Callable[[Hornada], Guide]
@@ -66,3 +67,18 @@ def at(base: str, backend: Client) -> At:
 def guide(server: Hornada, at: At) -> Guide:
     """The guide at the server that tests share."""
     return at(server)
+
+
+@pytest.fixture(scope="session")
+def governed(backend: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hornada]:
+    """A server with an operator."""
+    env = {"HORNADA_SERVER_OPERATOR_KEY": OPERATOR_KEY}
+    with Hornada(tmp_path_factory.mktemp("governed"), configuration(backend), env) as hornada:
+        hornada.start()
+        yield hornada
+
+
+@pytest.fixture
+def platform(governed: Hornada, base: str, backend: Client) -> Platform:
+    """Its operator."""
+    return Platform(governed, base, backend)

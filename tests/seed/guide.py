@@ -133,10 +133,10 @@ def slow(custom_id: str, text: str, seconds: float = 0.3, **body: Any) -> Json:
     return chat(custom_id, f'{text} {custom_id} @@{{"delay": {seconds}}}', **body)
 
 
-def refused(custom_id: str, text: str, status: int = 400) -> Json:
+def refused(custom_id: str, text: str, status: int = 400, **body: Any) -> Json:
     """A line that the model server refuses for good."""
     fault = {"message": "no", "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}
-    return chat(custom_id, f"{text} @@{json.dumps({'status': status, 'error': fault})}")
+    return chat(custom_id, f"{text} @@{json.dumps({'status': status, 'error': fault})}", **body)
 
 
 def several(count: int, text: str = "") -> list[Json]:

@@ -1,4 +1,4 @@
-"""What it consumes: which calls draw on the requests a minute."""
+"""What it costs and what it consumes."""
 
 import socket
 from collections.abc import Callable
@@ -8,7 +8,8 @@ import pytest
 from bench.client import Answer, form
 from bench.hornada import KEY
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import CHAT, Guide, jsonl, mark, several
+from tests.seed.guide import CHAT, Guide, Json, chat, jsonl, mark, refused, several, slow
+from tests.seed.platform import INPUT, OUTPUT, Platform
 
 CONTROL: dict[str, Callable[[Guide], Answer]] = {
     "upload": lambda guide: guide.client.upload(jsonl(*several(1))),
@@ -57,3 +58,83 @@ def test_in_85_regular_calls_draw_on_it_too(serve: Serve, at: At) -> None:
     guide = at(serve(plan={"requests_per_minute": 2}))
     assert [guide.ask(mark()).status for _ in range(3)] == [200, 200, 429]
     assert guide.call("POST", CHAT.removeprefix("/v1"), {}).code == "rate_limit_exceeded"
+
+
+def balance(guide: Guide) -> Json:
+    found: Json = guide.call("GET", "/billing/balance").json
+    return found
+
+
+def cost(text: str) -> int:
+    """What the model server reports for a text: a token for four characters, and seven of its own."""
+    return len(text) // 4 * INPUT + 7 * OUTPUT
+
+
+def test_in_80_a_line_costs_what_the_call_costs(platform: Platform) -> None:
+    guide, name, text = platform.user(10**6), platform.priced(), mark()
+    assert guide.ask(text, model=name).status == 200
+    one = 10**6 - balance(guide)["balance"]
+    assert one == cost(text)
+    ended = guide.run(jsonl(*(chat(f"doc-{n}", text, model=name) for n in range(12))))
+    assert len(ended.output) == 12
+    assert balance(guide)["balance"] == 10**6 - 13 * one
+
+
+def test_in_81_refused_and_unstarted_lines_are_not_charged(platform: Platform) -> None:
+    guide, name, text = platform.user(10**6), platform.priced(capacity=2), mark()
+    guide.run(jsonl(*(refused(f"doc-{n}", text, model=name) for n in range(5))))
+    assert balance(guide)["balance"] == 10**6
+    batch = guide.start(jsonl(*(slow(f"doc-{n:02}", text, 0.2, model=name) for n in range(40))))
+    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
+    guide.cancel(batch)
+    ended = guide.end(batch)
+    each = cost(f'{text} doc-00 @@{{"delay": 0.2}}')
+    assert balance(guide)["balance"] == 10**6 - each * len(ended.output)
+
+
+def test_in_82_batch_usage_is_kept_apart(platform: Platform) -> None:
+    guide = platform.user()
+    guide.ask(mark())
+    guide.run(jsonl(*several(3)))
+    used = guide.call("GET", "/billing/usage?group_by=endpoint").json["data"]
+    assert {row["endpoint"] for row in used} == {CHAT, CHAT + ":batch"}
+
+
+def test_in_83_the_last_movement_carries_the_marked_endpoint(platform: Platform) -> None:
+    guide, name = platform.user(10**6), platform.priced()
+    guide.run(jsonl(chat("a", mark(), model=name)))
+    event = balance(guide)["last_event"]
+    assert (event["endpoint"], event["model"]) == ("/v1/chat/completions:batch", name)
+    assert event["amount"] > 0
+    guide.ask(mark(), model=name)
+    assert balance(guide)["last_event"]["endpoint"] == "/v1/chat/completions"
+
+
+def test_in_84_the_last_movement_is_there_without_a_price_too(platform: Platform) -> None:
+    guide = platform.user()
+    assert (balance(guide)["balance"], balance(guide)["last_event"]) == (None, None)
+    guide.run(jsonl(*several(2)))
+    event = balance(guide)["last_event"]
+    assert (event["endpoint"], event["amount"]) == ("/v1/chat/completions:batch", 0)
+
+
+def test_in_86_and_87_the_balance_runs_out_halfway(platform: Platform) -> None:
+    name, text = platform.priced(capacity=1), mark()
+    lines = [slow(f"doc-{n:02}", text, 0.1, model=name) for n in range(40)]
+    guide = platform.user(4 * cost(f'{text} doc-00 @@{{"delay": 0.1}}'))
+    ended = guide.run(jsonl(*lines))
+    assert ended.batch["status"] == "completed"
+    assert len(ended.output) >= 4
+    assert len(ended.output) + len(ended.error) == 40
+    assert {(row["response"], row["error"]["code"]) for row in ended.error} == {(None, "insufficient_credits")}
+    assert balance(guide)["balance"] <= 0
+    answer = guide.ask(text, model=name)
+    assert (answer.status, answer.code) == (402, "insufficient_credits")
+
+
+def test_in_88_a_batch_without_balance_is_created_and_none_of_its_lines_runs(platform: Platform) -> None:
+    guide, name, text = platform.user(0), platform.priced(), mark()
+    ended = guide.run(jsonl(*(chat(f"doc-{n}", text, model=name) for n in range(5))))
+    assert ended.batch["status"] == "completed"
+    assert [row["error"]["code"] for row in ended.error] == ["insufficient_credits"] * 5
+    assert guide.calls(text) == 0

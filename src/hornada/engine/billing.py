@@ -1,6 +1,6 @@
 """What organizations have left and have used: shown, credited, and proved against results."""
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from msgspec import Struct
 
@@ -28,14 +28,20 @@ class Standing(Struct, frozen=True):
 
 
 class Billing:
-    """Reads and credits balances. Amounts are micro-units."""
+    """Reads and credits balances. Amounts are micro-units.
 
-    def __init__(self, db: Database, clock: Clock) -> None:
+    ``book`` writes what regular calls have used until now, True if that was not all: whoever has made a call and asks
+    for the balance finds it there.
+    """
+
+    def __init__(self, db: Database, clock: Clock, book: Callable[[], Awaitable[bool]]) -> None:
         self._db = db
         self._clock = clock
+        self._book = book
 
     async def standing(self, org: str) -> Standing:
         """How an organization stands."""
+        await self._booked()
         async with self._db.read() as tx:
             return Standing(await balance.left(tx, org), await ledger.last_event(tx, org))
 
@@ -66,6 +72,7 @@ class Billing:
 
     async def used(self, org: str, first: int, last: int, by: Collection[str]) -> list[Used]:
         """What an organization used from the day ``first`` through ``last`` (UTC, counted from 1970-01-01)."""
+        await self._booked()
         async with self._db.read() as tx:
             return await ledger.used(tx, org, first * DAY, (last + 1) * DAY, by)
 
@@ -74,3 +81,7 @@ class Billing:
         check_operator(by)
         async with self._db.read() as tx:
             return await reconcile.differences(tx)
+
+    async def _booked(self) -> None:
+        while await self._book():
+            pass

@@ -1,5 +1,6 @@
 """Ledger entries of regular calls: gathered, and written together in one transaction."""
 
+import asyncio
 import logging
 from collections.abc import Iterable
 
@@ -44,6 +45,7 @@ class UsageLog:
         self._entries: list[ledger.LedgerEntry] = []
         self._tried = 0
         self._most = MOST
+        self._writing = asyncio.Lock()
         budget.source(self._unbooked)
 
     def record(self, record: UsageRecord) -> None:
@@ -71,14 +73,15 @@ class UsageLog:
 
     async def once(self) -> bool:
         """Writes what has gathered, True if that was not all; it stays noted if the database is away."""
-        entries = self._entries[:_AT_ONCE]  # others are noted meanwhile
-        if entries:
-            self._tried = len(entries)
-            async with self._budget.booking(), self._db.write() as tx:
-                await ledger.insert(tx, entries)
-            del self._entries[: len(entries)]
-            self._tried, self._most = 0, MOST
-        return bool(self._entries) and len(entries) == _AT_ONCE
+        async with self._writing:
+            entries = self._entries[:_AT_ONCE]  # others are noted meanwhile
+            if entries:
+                self._tried = len(entries)
+                async with self._budget.booking(), self._db.write() as tx:
+                    await ledger.insert(tx, entries)
+                del self._entries[: len(entries)]
+                self._tried, self._most = 0, MOST
+            return bool(self._entries) and len(entries) == _AT_ONCE
 
     def _unbooked(self) -> Iterable[tuple[str, int]]:
         return ((entry.org, entry.amount) for entry in self._entries)

@@ -88,8 +88,8 @@ class Engine:
         self.admission = Admission(db, clock, installation.plans, installation.operator_key)
         self.meter = Meter(clock)
         self.budget = Budget(db, clock, on_stopped=self._stopped)
-        self.billing = Billing(db, clock)
         self.usage = UsageLog(db, clock, self.budget)
+        self.billing = Billing(db, clock, self.usage.once)
         self.files = Files(db, self.blobs, clock, limits)
         catalog = self.models.catalog
         self.gateway = Gateway(

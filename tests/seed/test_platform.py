@@ -1,0 +1,135 @@
+"""What others do while a batch runs: models that change, people who cancel, rights that end."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bench.client import Client
+from tests.seed.guide import CHAT, Json, jsonl, many_slow, several
+from tests.seed.platform import Person, Platform
+
+
+def some_done(seen: Json) -> bool:
+    return bool(seen["request_counts"]["completed"] > 0)
+
+
+def test_in_16_an_exact_name_may_stop_resolving_while_a_batch_runs(platform: Platform) -> None:
+    guide, name = platform.user(), platform.model()
+    batch = guide.start(many_slow(60, 0.2, model=name))
+    guide.until(batch, some_done)
+    platform.do("DELETE", f"/admin/models/{name}")
+    ended = guide.end(batch)
+    assert ended.batch["status"] == "completed"
+    assert ended.output
+    assert len(ended.output) + len(ended.error) == 60
+    called = guide.ask("hi", model=name)
+    for row in ended.error:
+        assert (row["response"]["status_code"], row["error"]) == (404, None)
+        assert row["response"]["body"]["error"]["code"] == "model_not_found"
+    assert (called.status, called.code) == (404, "model_not_found")
+
+
+def test_in_17_an_alias_outlives_the_update_of_its_model(platform: Platform) -> None:
+    guide, old, new = platform.user(), platform.model(), platform.model()
+    alias = f"Turbo of {old}"
+    platform.do("PUT", f"/admin/aliases/{alias.replace(' ', '%20')}", {"model": old})
+    batch = guide.start(many_slow(30, 0.2, model=alias))
+    guide.until(batch, some_done)
+    platform.do("PUT", f"/admin/aliases/{alias.replace(' ', '%20')}", {"model": new})
+    platform.do("DELETE", f"/admin/models/{old}")
+    ended = guide.end(batch)
+    assert (ended.batch["status"], len(ended.output)) == ("completed", 30)
+    assert {row["response"]["body"]["model"] for row in ended.output} == {old, new}
+
+
+def test_in_75_and_76_an_admin_of_the_organization_can_cancel_and_is_named(platform: Platform) -> None:
+    org = platform.organization()
+    member, admin = platform.person(org), platform.person(org, "admin")
+    batch = member.guide.start(many_slow(40))
+    answer = admin.guide.cancel(batch)
+    assert (answer.status, answer.json["status"]) == (200, "cancelling")
+    ended = member.guide.end(batch)
+    assert (ended.batch["status"], ended.causes) == ("cancelled", [("cancelled_by_org_admin", None)])
+    assert admin.member in ended.batch["errors"]["data"][0]["message"]
+
+
+@pytest.mark.parametrize("ordinary", [True, False], ids=["by the ordinary route", "by the operator's route"])
+def test_in_77_the_operator_can_cancel(platform: Platform, *, ordinary: bool) -> None:
+    guide = platform.user()
+    batch = guide.start(many_slow(40))
+    if ordinary:
+        assert platform.guide.cancel(batch).status == 200
+    else:
+        platform.do("POST", f"/admin/batches/{batch['id']}/cancel")
+    ended = guide.end(batch)
+    assert (ended.batch["status"], ended.causes) == ("cancelled", [("cancelled_by_platform_admin", None)])
+
+
+def test_in_79_nobody_else_can_cancel(platform: Platform) -> None:
+    org = platform.organization()
+    owner, colleague, stranger = platform.person(org), platform.person(org), platform.user()
+    batch = owner.guide.start(many_slow(40))
+    assert colleague.guide.check(batch)["id"] == batch["id"]
+    assert (colleague.guide.cancel(batch).status, colleague.guide.cancel(batch).code) == (403, "permission_denied")
+    assert (stranger.cancel(batch).status, stranger.cancel(batch).code) == (404, "batch_not_found")
+    assert stranger.call("GET", f"/files/{batch['input_file_id']}").code == "file_not_found"
+    owner.guide.cancel(batch)
+
+
+def test_in_103_a_key_sees_and_uses_its_own_models_only(platform: Platform) -> None:
+    guide = platform.person(platform.organization(), models=["m-other"]).guide
+    assert [found["id"] for found in guide.call("GET", "/models").json["data"]] == ["m-other"]
+    ended = guide.run(jsonl(*several(1)))
+    assert (ended.batch["status"], ended.causes) == ("failed", [("model_not_found", 1)])
+
+
+def lose_key(platform: Platform, org: str, person: Person) -> None:
+    platform.do("DELETE", f"/admin/keys/{person.key}")
+
+
+def lose_member(platform: Platform, org: str, person: Person) -> None:
+    keys = platform.do("GET", f"/admin/organizations/{org}/keys")["data"]
+    member = next(key["member_id"] for key in keys if key["id"] == person.key)
+    platform.do("DELETE", f"/admin/members/{member}")
+
+
+@pytest.mark.parametrize("lose", [lose_key, lose_member])
+def test_in_89_and_104_failure_authorization_revoked_in_the_lines(
+    platform: Platform, lose: Callable[[Platform, str, Person], None]
+) -> None:
+    org = platform.organization()
+    gone, stays = platform.person(org), platform.person(org)
+    batch = gone.guide.start(many_slow(60, 0.2, model=platform.model()))
+    gone.guide.until(batch, some_done)
+    lose(platform, org, gone)
+    assert gone.guide.call("GET", "/batches").code == "invalid_api_key"
+    ended = stays.guide.end(batch)
+    assert ended.batch["status"] == "completed"
+    assert len(ended.output) + len(ended.error) == 60
+    assert {(row["response"], row["error"]["code"]) for row in ended.error} == {(None, "authorization_revoked")}
+
+
+def test_in_104_the_organization_stops_being_valid(platform: Platform) -> None:
+    org = platform.organization()
+    person = platform.person(org)
+    batch = person.guide.start(many_slow(60, 0.2, model=platform.model()))
+    person.guide.until(batch, some_done)
+    platform.do("PATCH", f"/admin/organizations/{org}", {"suspended": True})
+    ended = platform.guide.end(batch)
+    assert ended.batch["status"] == "completed"
+    assert {(row["response"], row["error"]["code"]) for row in ended.error} == {(None, "authorization_revoked")}
+
+
+def test_in_85_the_operator_has_no_limit(platform: Platform) -> None:
+    client: Client = platform.guide.client
+    assert "x-ratelimit-limit-requests" not in client.call("GET", "/batches").headers
+
+
+def test_in_45_a_key_may_have_a_lower_limit_of_its_own(platform: Platform) -> None:
+    org = platform.organization()
+    limited, other = platform.person(org, requests_per_minute=2), platform.person(org)
+    answers = [limited.guide.call("GET", "/batches") for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    assert "this key may make 2 requests a minute" in answers[2].json["error"]["message"]
+    assert other.guide.call("GET", "/batches").status == 200
+    assert other.guide.call("POST", CHAT.removeprefix("/v1"), {}).code != "rate_limit_exceeded"
