@@ -186,7 +186,7 @@ async def test_reading_stops_when_the_client_goes(file: File) -> None:
             gone.set()
         await asyncio.sleep(0)
 
-    await content({"method": "GET", "headers": []}, receive, send, file, endless, b"x-sha", "req_1")
+    await content({"method": "GET", "headers": []}, receive, send, file, endless, (b"x-sha",), "req_1")
     assert 5 <= len(told) < 10
     assert ended == [True]
 

@@ -1,5 +1,6 @@
 """Uploads over a real socket, in the byte layouts that real clients send."""
 
+import gzip
 import random
 import socket
 from collections.abc import Callable, Iterator
@@ -188,6 +189,8 @@ def test_fields_that_nobody_knows_are_ignored(wire: Wire) -> None:
         ([part("file", LINE), part("purpose", b"\xff\x00")], "invalid_purpose", "purpose"),
         ([PURPOSE, part("file", LINE), part("file", LINE)], "invalid_multipart", "file"),
         ([PURPOSE, part("file", b"")], "empty_file", "file"),
+        ([PURPOSE, part("file", gzip.compress(LINE))], "invalid_file_format", "file"),
+        ([PURPOSE, part("file", gzip.compress(BIG))], "invalid_file_format", "file"),
         ([PURPOSE, *[part(f"file[{i}]", b"123") for i in range(1000)]], "invalid_multipart", "file"),
         ([part("purpose", b"b" * 65_537), part("file", LINE)], "invalid_multipart", "purpose"),
         ([PURPOSE, part("file", LINE, b"X-Long: " + b"x" * 16_384)], "invalid_multipart", "file"),

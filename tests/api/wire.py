@@ -70,7 +70,7 @@ class Wire:
             await _json(send, 200, {"id": file.id, "filename": file.name, "bytes": file.bytes}, [])
         else:
             file = await self.files.get(ANA, scope["path"].split("/")[2])
-            await content(scope, receive, send, file, self.files.stream, b"X-Content-SHA256", "req_2")
+            await content(scope, receive, send, file, self.files.stream, (b"X-Content-SHA256",), "req_2")
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -149,5 +149,5 @@ def test_cancelling_a_finished_batch_is_400() -> None:
 
 
 def test_its_headers_carry_the_platforms_name() -> None:
-    assert infernode.sha_header == "X-Saptiva-Content-SHA256"
-    assert infernode.dedup_header == "X-Saptiva-Deduplicated-From"
+    assert infernode.sha_headers == ("X-Saptiva-Content-SHA256", "X-Content-SHA256")
+    assert infernode.dedup_headers == ("X-Saptiva-Deduplicated-From", "X-Deduplicated-From")

@@ -1,12 +1,14 @@
 """Counting the lines of a file that arrives in pieces."""
 
+import gzip
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hornada.engine.drafts import LineCount
+from hornada.core.errors import Code, Refusal
+from hornada.engine.drafts import LineCount, check_format
 
 BOM = b"\xef\xbb\xbf"
 
@@ -63,3 +65,26 @@ def test_it_does_not_matter_where_the_blocks_are_cut(pieces: list[bytes], cuts: 
 def test_a_hundred_mebibytes_of_hostile_content_are_counted(pattern: bytes, each: int) -> None:
     times = 2**20 // len(pattern)
     assert counted(*[pattern * times] * 100) == each * times * 100
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (gzip.compress(b"{}"), "1f 8b, which is gzip data"),
+        (b"PK\x03\x04" + b"\x14\x00", "50 4b 03 04, which is a ZIP archive"),
+        (b"\x28\xb5\x2f\xfd\x24", "which is Zstandard data"),
+        ("{}\n".encode("utf-16"), "which is UTF-16 text"),
+        ("{}\n".encode("utf-16-le"), "7b 00, which is UTF-16 text"),
+        ("{}\n".encode("utf-16-be"), "which is UTF-16 text"),
+    ],
+)
+def test_a_file_that_cannot_be_jsonl_is_refused_with_what_it_is(start: bytes, words: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        check_format(start)
+    assert (caught.value.code, caught.value.param) == (Code.INVALID_FILE_FORMAT, "file")
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize("start", [b"", b"{", b'{"custom_id"', BOM + b"{}", b"P", b"\n", b"[]", "é".encode("latin-1")])
+def test_whatever_may_be_lines_is_let_in(start: bytes) -> None:
+    check_format(start)

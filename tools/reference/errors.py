@@ -23,6 +23,7 @@ ABOUT: dict[Code, str] = {
     Code.TOO_MANY_TASKS: "Too many lines, or embedding inputs, in one file",
     Code.ENQUEUED_REQUEST_LIMIT_EXCEEDED: "More lines than the plan lets the organization have queued",
     Code.EMPTY_FILE: "The file holds no request",
+    Code.INVALID_FILE_FORMAT: "The upload is compressed, or UTF-16 text; a batch's input is JSONL in UTF-8",
     Code.INTERNAL_ERROR: "The server failed; its log has the cause under the request id",
     Code.CANCELLED_BY_ORG_ADMIN: "An administrator of the organization cancelled the batch",
     Code.CANCELLED_BY_PLATFORM_ADMIN: "The operator of the platform cancelled the batch",

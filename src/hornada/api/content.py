@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from urllib.parse import quote
 
@@ -35,7 +35,7 @@ async def content(  # noqa: PLR0917 - the shape of an ASGI application, and what
     send: Send,
     file: File,
     stream: Stream,
-    sha_header_name: bytes,
+    sha_headers: Iterable[bytes],
     request_id: str,
 ) -> None:
     """Answers GET or HEAD of a file's content with 200, 206 or 304 (RFC 9110).
@@ -45,7 +45,7 @@ async def content(  # noqa: PLR0917 - the shape of an ASGI application, and what
     answer then ends short of its Content-Length.
     """
     asked = dict(scope["headers"])
-    headers = _headers(file, sha_header_name, request_id)
+    headers = _headers(file, sha_headers, request_id)
     tag = _tag(file)
     if b"if-none-match" in asked and _matches(asked[b"if-none-match"], tag):
         await _head(send, 304, headers)
@@ -93,12 +93,12 @@ async def _head(send: Send, status: int, headers: Headers) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
-def _headers(file: File, sha_header_name: bytes, request_id: str) -> Headers:
+def _headers(file: File, sha_headers: Iterable[bytes], request_id: str) -> Headers:
     return [
         (b"content-type", b"application/jsonl; charset=utf-8"),
         (b"accept-ranges", b"bytes"),
         (b"etag", _tag(file)),
-        (sha_header_name.lower(), file.sha256.encode()),
+        *((name.lower(), file.sha256.encode()) for name in sha_headers),
         (b"content-disposition", _disposition(file.name)),
         (b"cache-control", b"private"),
         (b"x-content-type-options", b"nosniff"),

@@ -45,8 +45,8 @@ class FileCalls:
     async def content(self, call: Call) -> None:
         """``GET /files/{id}/content``: the bytes themselves, never a redirect."""
         file = await self._files.get(call.principal, call.params["id"])
-        name = call.dialect.sha_header.encode()
-        await content(call.scope, call.receive, call.send, file, self._files.stream, name, call.id)
+        names = tuple(name.encode() for name in call.dialect.sha_headers)
+        await content(call.scope, call.receive, call.send, file, self._files.stream, names, call.id)
 
     async def delete(self, call: Call) -> Response:
         """``DELETE /files/{id}``; reads no body, whatever the client sends."""
@@ -54,5 +54,5 @@ class FileCalls:
 
 
 def deduplicated(call: Call, spelled: str) -> tuple[tuple[bytes, bytes], ...]:
-    """The header that names the earlier object which answers this call."""
-    return ((call.dialect.dedup_header.encode(), spelled.encode()),)
+    """The headers that name the earlier object which answers this call."""
+    return tuple((name.encode(), spelled.encode()) for name in call.dialect.dedup_headers)

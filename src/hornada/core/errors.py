@@ -30,6 +30,7 @@ class Code(StrEnum):
     TOO_MANY_TASKS = "too_many_tasks"
     ENQUEUED_REQUEST_LIMIT_EXCEEDED = "enqueued_request_limit_exceeded"
     EMPTY_FILE = "empty_file"
+    INVALID_FILE_FORMAT = "invalid_file_format"
     INTERNAL_ERROR = "internal_error"
     # entries about who cancelled a batch
     CANCELLED_BY_ORG_ADMIN = "cancelled_by_org_admin"

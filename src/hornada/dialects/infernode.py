@@ -11,8 +11,8 @@ class InferNode(Spelling):
 
     name = "infernode"
     rules = DialectRules(name="infernode", deduplicate=True)
-    sha_header = "X-Saptiva-Content-SHA256"
-    dedup_header = "X-Saptiva-Deduplicated-From"
+    sha_headers = ("X-Saptiva-Content-SHA256", *Spelling.sha_headers)
+    dedup_headers = ("X-Saptiva-Deduplicated-From", *Spelling.dedup_headers)
 
     def batch(self, batch: Batch) -> Json:
         """OpenAI's Batch object; once it has ended, with our own ``cost`` in micro-units (contract 8)."""

@@ -44,13 +44,13 @@ class Dialect(Protocol):
         ...
 
     @property
-    def sha_header(self) -> str:
-        """Header of a download that carries the SHA-256 of the whole file."""
+    def sha_headers(self) -> tuple[str, ...]:
+        """Headers of a download that carry the SHA-256 of the whole file."""
         ...
 
     @property
-    def dedup_header(self) -> str:
-        """Header that names the earlier object which answers an upload or a create."""
+    def dedup_headers(self) -> tuple[str, ...]:
+        """Headers that name the earlier object which answers an upload or a create."""
         ...
 
     @property

@@ -22,8 +22,8 @@ class Spelling:
     name: str
     rules: DialectRules
     lines: LineWriter = Lines()
-    sha_header = "X-Content-SHA256"
-    dedup_header = "X-Deduplicated-From"
+    sha_headers: tuple[str, ...] = ("X-Content-SHA256",)
+    dedup_headers: tuple[str, ...] = ("X-Deduplicated-From",)
     cancel_cancelled_ok = False
     file_prefix = "file-"
     counts_requests = True

@@ -10,6 +10,16 @@ from hornada.core.errors import Code, HornadaError, Refusal
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r"
 _MAYBE_BLANK = re.compile(rb"\n[ \t\r\n]")
+_MAGIC = {
+    b"\x1f\x8b": "gzip data",
+    b"PK\x03\x04": "a ZIP archive",
+    b"\x28\xb5\x2f\xfd": "Zstandard data",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+    b"{\x00": "UTF-16 text",
+    b"\x00{": "UTF-16 text",
+}
+"""How files begin that cannot be JSONL in UTF-8, in words for whoever sent one."""
 _MARKED = bytes(byte if byte == ord("\n") else ord("x") for byte in range(256))
 
 
@@ -74,7 +84,13 @@ class Draft:
         self.size = 0
 
     async def write(self, data: bytes) -> None:
-        """Adds bytes; raises Refusal FILE_TOO_LARGE as soon as they are too many, Unavailable when there is no room."""
+        """Adds bytes; raises Unavailable when there is no room.
+
+        Raises Refusal FILE_TOO_LARGE as soon as they are too many, INVALID_FILE_FORMAT when the first ones show that
+        the file holds no lines of JSON.
+        """
+        if not self.size:
+            check_format(data)
         self.size += len(data)
         check_size(self.size, self._limit, whole=False)
         self._lines.feed(data)
@@ -108,6 +124,17 @@ class Draft:
     def requests(self) -> int:
         """Lines so far that are not blank."""
         return self._lines.total
+
+
+def check_format(start: bytes) -> None:
+    """Raises Refusal INVALID_FILE_FORMAT when a file begins as compressed files and UTF-16 text do."""
+    found = next((magic for magic in _MAGIC if start.startswith(magic)), None)
+    if found is not None:
+        message = (
+            f"The file is not JSONL in UTF-8: it begins with the bytes {found.hex(' ')}, which is {_MAGIC[found]}. "
+            "Send the lines themselves, neither compressed nor in another encoding."
+        )
+        raise Refusal(Code.INVALID_FILE_FORMAT, message, "file")
 
 
 def check_size(size: int, limit: int, *, whole: bool) -> None:
