@@ -51,6 +51,7 @@ def test_a_keys_list_names_models_by_catalog_name_or_alias(name: str) -> None:
     with pytest.raises(Refusal) as caught:
         known(caller, CATALOG, "Vectors")
     assert caught.value.code is Code.MODEL_NOT_FOUND
+    assert caught.value.message.endswith("Models that this key may use: m-chat, Saptiva Turbo.")
 
 
 @pytest.mark.parametrize("base", ["/v1", "/infernode/v1", "/openai/v1"])

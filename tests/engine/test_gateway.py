@@ -174,6 +174,7 @@ async def test_a_call_is_inside_the_gate_while_it_runs_and_cancelling_it_drops_t
 async def test_an_unknown_model_is_not_found(front: Open):
     refusal = await refused(front(1), body=BODY.replace(b'"m"', b'"other"'))
     assert (refusal.code, refusal.param) == (Code.MODEL_NOT_FOUND, "model")
+    assert "Models that this key may use: m, " in refusal.message
 
 
 @pytest.mark.parametrize("models", [frozenset({"m"}), frozenset({"Em"}), None])

@@ -3,7 +3,7 @@
 from hornada.api.call import Call, Response, json_response
 from hornada.api.services import Services
 from hornada.core.account import Principal
-from hornada.core.catalog import Catalog, Model
+from hornada.core.catalog import Catalog, Model, no_such_model
 from hornada.core.errors import Code, Refusal
 
 
@@ -43,6 +43,5 @@ def known(principal: Principal, catalog: Catalog, name: str) -> Model:
     """A model by catalog name or alias; one that the key may not use is as unknown as one that does not exist."""
     model = catalog.resolve(name)
     if model is None or model.name not in usable(principal, catalog):
-        shown = name if len(name) <= 200 else name[:200] + "…"
-        raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{shown}' does not exist or this key may not use it.", "model")
+        raise Refusal(Code.MODEL_NOT_FOUND, no_such_model(name, catalog.usable(principal.models)), "model")
     return model

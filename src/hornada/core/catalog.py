@@ -1,8 +1,10 @@
 """Models, where they run and what they are called."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+
+from hornada.core.strict import shown
 
 ENDPOINTS: tuple[str, ...] = (
     "/v1/chat/completions",
@@ -69,3 +71,26 @@ class Catalog(Struct, frozen=True, kw_only=True):
         None: the key has no list and may use every model.
         """
         return listed is None or any(self.aliases.get(each, each) == model for each in listed)
+
+    def usable(self, listed: frozenset[str] | None) -> list[str]:
+        """Every name, catalog names before aliases, by which a key with this list may call a model now."""
+        names = dict.fromkeys((*self.models, *self.aliases))
+        found = ((name, self.resolve(name)) for name in names)
+        return [name for name, model in found if model is not None and self.allows(listed, model.name)]
+
+
+_NAMES, _NAME = 10, 80
+"""Names that a message lists at most, and the characters of each."""
+
+
+def no_such_model(name: str, usable: Sequence[str]) -> str:
+    """What is said of a name that stands for no model of a key: the same whether there is none or it is not allowed.
+
+    The first words are OpenAI's. ``usable``: the names that the key may use; a few of them are named.
+    """
+    listed = ", ".join(each[:_NAME] for each in usable[:_NAMES])
+    more = f" (and {len(usable) - _NAMES:,} more)" if len(usable) > _NAMES else ""
+    possible = (
+        f"Models that this key may use: {listed}{more}." if usable else "There is no model that this key may use."
+    )
+    return f"The model {shown(name)} does not exist or you do not have access to it. {possible}"

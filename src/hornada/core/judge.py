@@ -1,6 +1,7 @@
 """Judges the lines of one input file, one by one: what is wrong with each, in words."""
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -9,6 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from hornada.core import strict
 from hornada.core.batch import Finding
+from hornada.core.catalog import no_such_model
 from hornada.core.errors import Code
 from hornada.core.limits import Limits
 
@@ -227,16 +229,20 @@ class Judge:
                 f"The model {strict.shown(name)} for this request does not match the rest of the batch, which names "
                 f"{strict.shown(self.model)}. Each batch must contain requests for a single model."
             )
+        if named is None or not named.allowed:
+            return Code.MODEL_NOT_FOUND, no_such_model(name, self._usable)
         code, message = _name_fault(name, named, self._endpoint)
         if not message:
             self._good_names[name] = None
         return code, message
 
+    @cached_property
+    def _usable(self) -> list[str]:
+        return [name for name, named in self._rules.names.items() if named.allowed]
 
-def _name_fault(name: str, named: Named | None, endpoint: str) -> tuple[Code, str]:
+
+def _name_fault(name: str, named: Named, endpoint: str) -> tuple[Code, str]:
     model = f"The model {strict.shown(name)}"
-    if named is None or not named.allowed:
-        return Code.MODEL_NOT_FOUND, f"{model} does not exist or you do not have access to it."
     message = ""
     if not named.batchable:
         message = f"{model} does not support batches: it has no capacity for them."

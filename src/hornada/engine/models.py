@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hornada.core.catalog import Catalog, Model, Server
+from hornada.core.catalog import Catalog, Model, Server, no_such_model
 from hornada.core.errors import Code, Refusal
 from hornada.engine.capacity import Gates
 from hornada.store.catalog import Shelf
@@ -22,7 +22,7 @@ def called(catalog: Catalog, listed: frozenset[str] | None, name: str, endpoint:
     """
     model = catalog.resolve(name)
     if model is None or not catalog.allows(listed, model.name):
-        raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not exist for this key.", "model")
+        raise Refusal(Code.MODEL_NOT_FOUND, no_such_model(name, catalog.usable(listed)), "model")
     if not model.offers(endpoint):
         raise Refusal(Code.MODEL_NOT_FOUND, f"The model '{name[:200]}' does not offer {endpoint}.", "model")
     return model
