@@ -150,7 +150,7 @@ class Budget:
             async with self._db.write() as tx:
                 halted = await batches.halt(tx, batch, StopReason.NO_CREDIT, self._clock.now())
             if halted:
-                log.info("batch %s: the balance is used up, its remaining lines end", batch)
+                log.info("batch_%s: the balance is used up, its remaining lines end", batch)
                 self._on_stopped(batch, StopReason.NO_CREDIT)
 
     def _emptied(self) -> None:

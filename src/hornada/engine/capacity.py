@@ -13,6 +13,7 @@ class Gate:
     """
 
     def __init__(self, model: Model) -> None:
+        self.name = model.name
         self._capacity = model.capacity
         self._batch_slots = model.batch_slots
         self._reserve = model.reserve
@@ -42,6 +43,11 @@ class Gate:
     def allowed(self) -> int:
         """Slots that lines may use at this moment."""
         return max(0, min(self._batch_slots, self._capacity - self.regular - self._reserve))
+
+    @property
+    def slots(self) -> int:
+        """Slots that a batch may use while nobody else calls; all of them, where lines get none."""
+        return max(0, min(self._batch_slots, self._capacity - self._reserve)) or self._capacity
 
     def try_line(self) -> bool:
         """Takes a slot for a line if one is free."""

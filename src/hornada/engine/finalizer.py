@@ -16,6 +16,7 @@ from hornada.core.limits import Limits
 from hornada.core.line import Spelling
 from hornada.core.segment import Segment, unpack
 from hornada.engine import crashpoint
+from hornada.engine.tally import Tally
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import file as files
@@ -43,7 +44,9 @@ class Finalizer:
         spelling: Callable[[str], Spelling],
         limits: Limits,
         on_ended: Callable[[], None],
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally or Tally(clock)
         self._db = db
         self._blobs = blobs
         self._clock = clock
@@ -64,10 +67,10 @@ class Finalizer:
             await assembly.write()
             await self._end(stage, assembly)
         except HornadaError as error:
-            log.error("batch %s could not be assembled: %s", stage.batch.id, error)  # noqa: TRY400 - it says it all
+            log.error("batch_%s could not be assembled: %s", stage.batch.id, error)  # noqa: TRY400 - it says it all
             await self._put_off(stage, assembly)
         except Exception:
-            log.exception("batch %s could not be assembled", stage.batch.id)
+            log.exception("batch_%s could not be assembled", stage.batch.id)
             await self._put_off(stage, assembly)
         except BaseException:
             await assembly.abort()
@@ -111,7 +114,10 @@ class Finalizer:
             await assembly.forget()
             return
         crashpoint.reach("assembled")
-        log.info("batch %s: %s, %d answered, %d failed", batch.id, to, counts.completed, counts.failed)
+        log.info("batch_%s: %s, %d answered, %d failed", batch.id, to, counts.completed, counts.failed)
+        self._tally.ended[to] += 1
+        if batch.model is not None:
+            self._tally.of(batch.model).stopped += assembly.stopped
         self._on_ended()
 
     def _file(self, batch: Batch, result: "ResultFile", now: int) -> File | None:
@@ -183,6 +189,8 @@ class Assembly:
         self._input: File | None = None
         self.output = ResultFile(blobs, batch.id, "output")
         self.error = ResultFile(blobs, batch.id, "error")
+        self.stopped = 0
+        """Lines that never ran."""
 
     async def write(self) -> None:
         """Writes both files; raises Broken unless every input line is in exactly one of them."""
@@ -231,6 +239,7 @@ class Assembly:
                 results[entry.line] = (entry.ok, data[entry.offset : entry.offset + entry.length])
                 missing -= 1
         stopped = await self._stopped(chunk, results) if missing else {}
+        self.stopped += missing
         for line, result in enumerate(results):
             if result is None:
                 self.error.add(stopped[line])

@@ -58,7 +58,7 @@ class Reaper:
             async with self._db.write() as tx:
                 moved = await batches.stop(tx, batch, to, StopReason.EXPIRED, batch.errors, now)
             if moved:
-                log.info("batch %s: expired", batch.id)
+                log.info("batch_%s: expired", batch.id)
                 self._on_stopped(batch.id, StopReason.EXPIRED)
         return len(late) == _AT_ONCE
 

@@ -1,5 +1,6 @@
 """When a line is tried again, and when a model server counts as away (contract 6)."""
 
+import logging
 import random
 from enum import Enum
 
@@ -7,6 +8,8 @@ from msgspec import Struct
 
 from hornada.core.clock import Clock
 from hornada.core.line import Reply
+
+log = logging.getLogger("hornada")
 
 MAX_TRIES = 4
 """Tries of a line whose answers are its own fault or nobody's: 408, 500, 504, deadlines, resets, no answers."""
@@ -16,6 +19,8 @@ BUSY_SPAN_S = 60.0
 AWAY_CALLS = 20
 AWAY_LINES = 10
 """So many calls in a row, of so many lines, without a success between: the model is away."""
+IN_VAIN_CALLS = 8
+"""So many calls in a row without a success between are worth telling whoever waits."""
 
 _BASE_S = 0.5
 _CAP_S = 20.0
@@ -36,12 +41,13 @@ class Kind(Enum):
 class Again(Struct, frozen=True):
     """An attempt that may be repeated. ``retry_after`` in seconds, as the server asked.
 
-    ``unreached``: no server of the model was there to be asked.
+    ``unreached``: no server of the model was there to be asked. ``why``: what came back, in words for people.
     """
 
     kind: Kind
     retry_after: float | None = None
     unreached: bool = False
+    why: str = ""
 
 
 class Elsewhere(Struct, frozen=True):
@@ -78,22 +84,37 @@ def backoff(tries: int, retry_after: float | None) -> float:
 
 
 class Health:
-    """Whether a model answers. While it is away nothing is sent but one probe at growing intervals."""
+    """Whether a model answers. While it is away nothing is sent but one probe at growing intervals.
 
-    def __init__(self, clock: Clock) -> None:
+    ``model`` is its name in the log, which is told once when it goes away and once when it is back.
+    """
+
+    def __init__(self, clock: Clock, model: str = "") -> None:
         self._clock = clock
+        self._model = model
+        self._away_since = 0.0
         self._row = 0
         self._lines: set[tuple[str, int, int]] = set()
         self._probe_every = _PROBE_FIRST_S
         self._probe_at = 0.0
         self.probing = False
         self.away = False
+        self.reason = ""
+        """Why it counts as away, in words for people."""
         self.successes = 0
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether the model is away, or its last calls all came to nothing."""
+        return self.away or self._row >= IN_VAIN_CALLS
 
     def answered(self) -> bool:
         """The server gave an answer of its own; True if it was away until now."""
         self.successes += 1
         was_away, self.away, self.probing = self.away, False, False
+        if was_away:
+            away_s = self._clock.monotonic() - self._away_since
+            log.info("model %s answers again after %.0f s; its lines go on", self._model, away_s)
         if self._row:
             self._row = 0
             self._lines.clear()
@@ -112,8 +133,13 @@ class Health:
         if len(self._lines) < AWAY_LINES:
             self._lines.add(line)
         if again.unreached or (self._row >= AWAY_CALLS and len(self._lines) >= AWAY_LINES):
-            self.away = True
-            self._probe_at = self._clock.monotonic() + self._probe_every
+            self._leave(again.why)
+
+    def _leave(self, reason: str) -> None:
+        self.away, self.reason = True, reason
+        self._away_since = self._clock.monotonic()
+        self._probe_at = self._away_since + self._probe_every
+        log.warning("model %s is away: %s Its lines wait; one asks for it now and then", self._model, reason)
 
     def may_start(self) -> bool:
         """Whether a line may be sent now; a True while the model is away makes that line the probe."""

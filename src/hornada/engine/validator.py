@@ -15,6 +15,7 @@ from hornada.core.limits import Limits
 from hornada.engine import crashpoint
 from hornada.engine.checking import check_file
 from hornada.engine.plans import plan_of
+from hornada.engine.tally import Tally
 from hornada.store import account
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
@@ -44,7 +45,9 @@ class Validator:
         plans: Mapping[str, Plan],
         limits: Limits,
         on_accepted: Callable[[], None],
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally or Tally(clock)
         self._db = db
         self._blobs = blobs
         self._clock = clock
@@ -64,10 +67,10 @@ class Validator:
         try:
             await self._check(stage)
         except HornadaError as error:
-            log.warning("batch %s could not be checked: %s", stage.batch.id, error)
+            log.warning("batch_%s could not be checked: %s", stage.batch.id, error)
             await self._put_off(stage)
         except Exception:
-            log.exception("batch %s could not be checked", stage.batch.id)
+            log.exception("batch_%s could not be checked", stage.batch.id)
             await self._put_off(stage)
         return True
 
@@ -123,13 +126,16 @@ class Validator:
         if not accepted:
             return
         crashpoint.reach("plan_committed")
-        log.info("batch %s: %d lines accepted", batch.id, checked.total)
+        log.info("batch_%s: %d lines accepted", batch.id, checked.total)
         self._on_accepted()
 
     async def _reject(self, stage: Stage, findings: tuple[Finding, ...]) -> None:
         async with self._db.write() as tx:
-            await batches.reject(tx, stage, findings, self._clock.now())
-        log.info("batch %s: rejected with %d findings", stage.batch.id, len(findings))
+            rejected = await batches.reject(tx, stage, findings, self._clock.now())
+        if rejected:
+            self._tally.ended[Status.FAILED] += 1
+            first, found = next((finding.code for finding in findings), "no model"), len(findings)
+            log.info("batch_%s: rejected: %s, %d finding%s in all", stage.batch.id, first, found, "s"[: found != 1])
 
     async def _put_off(self, stage: Stage) -> None:
         """Tries again later; once it has waited for half an hour in all, the batch fails with ``internal_error``.

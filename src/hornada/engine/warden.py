@@ -58,14 +58,14 @@ class Warden:
         if model is not None:
             async with self._db.write() as tx:
                 await running.rekey(tx, batch.id, model)
-            log.info("batch %s: goes on with model %s", batch.id, model)
+            log.info("batch_%s: goes on with model %s", batch.id, model)
             self._on_moved()
 
     async def _stop(self, batch: str, reason: StopReason) -> None:
         async with self._db.write() as tx:
             halted = await batches.halt(tx, batch, reason, self._clock.now())
         if halted:
-            log.info("batch %s: %s, its remaining lines end", batch, reason)
+            log.info("batch_%s: %s, its remaining lines end", batch, reason)
             self._on_stopped(batch, reason)
 
 
