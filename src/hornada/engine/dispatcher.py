@@ -26,7 +26,8 @@ from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.lanes import Lanes
 from hornada.engine.plans import DEFAULT_PLAN
 from hornada.engine.reading import adjoining, breathe, read_chunks
-from hornada.engine.strain import Strain
+from hornada.engine.tally import Tally
+from hornada.engine.turnstile import Turnstile
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import ledger, segment
@@ -64,7 +65,10 @@ class Dispatcher:
         spelling: Callable[[str], Spelling],
         budget: Budget,
         on_settled: Callable[[], None],
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally or Tally(clock)
+        self._hurried = False
         self._db = db
         self._blobs = blobs
         self._clock = clock
@@ -81,7 +85,7 @@ class Dispatcher:
         self._lanes: dict[str, Lanes] = {}
         self._placed: dict[tuple[str, int, int], tuple[str, int]] = {}
         self._backlog = Backlog()
-        self._strain = Strain(clock, self._pump)
+        self._turnstile = Turnstile()
         self._uncertain = False
         self._strays = False
         self._flushed_at = 0.0
@@ -108,6 +112,21 @@ class Dispatcher:
         lanes = self._lanes.get(model)
         return (lanes.waiting, lanes.health.away) if lanes is not None else (0, False)
 
+    @property
+    def in_flight(self) -> int:
+        """Lines that model servers are answering."""
+        return sum(held.in_flight for held in self._held.values())
+
+    @property
+    def away(self) -> dict[str, str]:
+        """The models that are away, and why."""
+        return {name: lanes.health.reason for name, lanes in self._lanes.items() if lanes.health.away}
+
+    def in_vain(self, model: str) -> bool:
+        """Whether a model is away, or its last calls all came to nothing."""
+        lanes = self._lanes.get(model)
+        return lanes is not None and lanes.health.in_vain
+
     def stop_batch(self, batch: str, reason: StopReason) -> None:
         """Starts no line of a batch any more (it was cancelled, say); lines in flight go on."""
         for held in self._of(batch):
@@ -129,7 +148,7 @@ class Dispatcher:
         for lanes in self._lanes.values():
             lanes.close()
         deadline = self._clock.monotonic() + grace_s
-        while any(h.in_flight for h in self._held.values()) and self._clock.monotonic() < deadline:  # noqa: ASYNC110 - once
+        while self.in_flight and not self._hurried and self._clock.monotonic() < deadline:  # noqa: ASYNC110 - once
             await asyncio.sleep(0.02)
         tasks = [task for held in self._held.values() for task in held.tasks]
         for task in tasks:
@@ -140,6 +159,10 @@ class Dispatcher:
             for held in self._held.values():
                 await chunks.hand_back(tx, held.work.chunk)
         self._held.clear()
+
+    def hurry(self) -> None:
+        """Ends the time of grace."""
+        self._hurried = True
 
     # ---------------------------------------------------------------- results
 
@@ -231,7 +254,7 @@ class Dispatcher:
         await ledger.insert(tx, [self._entry(take) for take in with_data if take.lines])
         for batch in sorted({take.chunk.batch for take in takes if take.settled}):
             if await batches.drain(tx, batch, self._clock.now()):
-                log.info("batch %s: every line has a result", batch)
+                log.info("batch_%s: every line has a result", batch)
         return fenced
 
     def _entry(self, take: Take) -> ledger.LedgerEntry:
@@ -287,7 +310,7 @@ class Dispatcher:
                     self._lanes[held.work.chunk.model].abort(held)
 
     def _drop(self, key: tuple[str, int], held: Held) -> None:
-        log.warning("chunk %s/%d is held by another process now; its calls are ended", *key)
+        log.warning("chunk %d of batch_%s is held by another process now; its calls are ended", key[1], key[0])
         self._held.pop(key, None)
         held.forget()
         self._lanes[held.work.chunk.model].drop(held)
@@ -370,7 +393,7 @@ class Dispatcher:
         try:
             await self._hold(group)
         except (HornadaError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            log.warning("the input of batch %s cannot be read: %s", group[0].chunk.batch, error)
+            log.warning("the input of batch_%s cannot be read: %s", group[0].chunk.batch, error)
             return False
         return True
 
@@ -390,12 +413,13 @@ class Dispatcher:
         if lanes is None:
             lanes = self._lanes[model.name] = Lanes(
                 self._gates.of(model),
-                self._strain,
+                self._turnstile,
                 self._caller.attempt,
                 self._clock,
                 on_low=self._ask,
                 on_settled=self._nudge,
                 may_start=lambda: self._backlog.bytes < UNSAVED_BYTES,
+                tally=self._tally,
             )
         return lanes
 

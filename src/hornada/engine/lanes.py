@@ -25,7 +25,8 @@ from hornada.engine.retries import (
     Tries,
     backoff,
 )
-from hornada.engine.strain import Strain
+from hornada.engine.tally import Tally
+from hornada.engine.turnstile import Turnstile
 
 Attempt = Callable[[Held, int], Awaitable[Result]]
 """Sends a line once."""
@@ -45,16 +46,18 @@ class Lanes:
     def __init__(
         self,
         gate: Gate,
-        strain: Strain,
+        turnstile: Turnstile,
         attempt: Attempt,
         clock: Clock,
         *,
         on_low: Callable[[], None],
         on_settled: Callable[[], None],
         may_start: Callable[[], bool],
+        tally: Tally | None = None,
     ) -> None:
         self._gate = gate
-        self._strain = strain
+        self._tally = (tally or Tally(clock)).of(gate.name)
+        self._turnstile = turnstile
         self._attempt = attempt
         self._clock = clock
         self._on_low = on_low
@@ -67,7 +70,7 @@ class Lanes:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.health = Health(clock)
+        self.health = Health(clock, gate.name)
         self.low = 0
         self.waiting = 0
         """Lines held and neither in flight nor done."""
@@ -123,29 +126,14 @@ class Lanes:
 
     def pump(self) -> None:
         """Starts as many lanes as there are slots and lines."""
-        while self.waiting > 0 and not self._closed and self._may_start() and self._take_slot():
+        while self.waiting > 0 and not self._closed and self._may_start() and self._gate.try_line():
             item = self._pop()
             if item is None:
-                self._leave_slot()
+                self._gate.line_done()
                 return
             task = asyncio.get_running_loop().create_task(self._lane(*item))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-    def _take_slot(self) -> bool:
-        if not self._strain.try_line():
-            return False
-        taken = self._gate.try_line()
-        if not taken:
-            self._strain.line_done()
-        return taken
-
-    def _keep_slot(self) -> bool:
-        return self._gate.keep_line() and self._strain.keep_line()
-
-    def _leave_slot(self) -> None:
-        self._gate.line_done()
-        self._strain.line_done()
 
     async def _lane(self, held: Held, line: int) -> None:
         """Sends one line after another on one slot for as long as both are there."""
@@ -154,14 +142,16 @@ class Lanes:
         try:
             while True:
                 await self._send(held, line, task)
-                if self._closed or not self._keep_slot() or not self._may_start():
+                if (turn := self._turnstile.enter()) is not None:
+                    await turn
+                if self._closed or not self._gate.keep_line() or not self._may_start():
                     return
                 item = self._pop()
                 if item is None:
                     return
                 held, line = item
         finally:
-            self._leave_slot()
+            self._gate.line_done()
             if not self._closed:
                 asyncio.get_running_loop().call_soon(self.pump)
 
@@ -195,6 +185,11 @@ class Lanes:
     def _finish(self, held: Held, line: int, reply: Reply) -> None:
         held.settle(line, reply)
         self._finished += 1
+        if reply.ok:
+            self._tally.ok += 1
+            self._tally.batch.used(reply.usage)
+        else:
+            self._tally.failed += 1
         if held.left == 0 or held.stop is not None:
             self._on_settled()
 
@@ -227,6 +222,10 @@ class Lanes:
             self._finish(held, line, last)
             return
         self.waiting += 1
+        if again.kind is Kind.FAILED:
+            self._tally.retried += 1
+        else:
+            self._tally.busy += 1
         wait = backoff(tries.failed if again.kind is Kind.FAILED else min(tries.busy, 6), again.retry_after)
         heapq.heappush(self._delayed, (self._clock.monotonic() + wait, next(self._order), held, line))
         self._wake_later()
