@@ -122,11 +122,6 @@ class Dispatcher:
         """The models that are away, and why."""
         return {name: lanes.health.reason for name, lanes in self._lanes.items() if lanes.health.away}
 
-    def in_vain(self, model: str) -> bool:
-        """Whether a model is away, or its last calls all came to nothing."""
-        lanes = self._lanes.get(model)
-        return lanes is not None and lanes.health.in_vain
-
     def stop_batch(self, batch: str, reason: StopReason) -> None:
         """Starts no line of a batch any more (it was cancelled, say); lines in flight go on."""
         for held in self._of(batch):

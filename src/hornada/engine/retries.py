@@ -19,8 +19,6 @@ BUSY_SPAN_S = 60.0
 AWAY_CALLS = 20
 AWAY_LINES = 10
 """So many calls in a row, of so many lines, without a success between: the model is away."""
-IN_VAIN_CALLS = 8
-"""So many calls in a row without a success between are worth telling whoever waits."""
 
 _BASE_S = 0.5
 _CAP_S = 20.0
@@ -102,11 +100,6 @@ class Health:
         self.reason = ""
         """Why it counts as away, in words for people."""
         self.successes = 0
-
-    @property
-    def in_vain(self) -> bool:
-        """Whether the model is away, or its last calls all came to nothing."""
-        return self.away or self._row >= IN_VAIN_CALLS
 
     def answered(self) -> bool:
         """The server gave an answer of its own; True if it was away until now."""
