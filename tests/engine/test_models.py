@@ -92,24 +92,3 @@ async def test_a_changed_model_changes_its_gate(server: ModelServer, url: str) -
     await catalog(servers, url, gates=gates).once()
     assert gate.allowed == 8
     await servers.close()
-
-
-def test_the_server_with_the_fewest_calls_for_its_weight_is_next() -> None:
-    one, heavy = Server(url="http://one"), Server(url="http://heavy", weight=3)
-    servers = Servers(connect)
-    model = Model(name="m", servers=(one, heavy))
-    picked = [servers.pick(model) for _ in range(8)]
-    assert (picked.count(one), picked.count(heavy)) == (2, 6)
-    servers.done(one)
-    servers.done(one)
-    assert servers.pick(model) == one
-
-
-def test_servers_that_are_equally_free_take_turns() -> None:
-    both = (Server(url="http://a"), Server(url="http://b"))
-    servers = Servers(connect)
-    picked = []
-    for _ in range(4):
-        picked.append(servers.pick(Model(name="m", servers=both)))
-        servers.done(picked[-1])
-    assert picked == [*both, *both]

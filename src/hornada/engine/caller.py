@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from hornada.core.answer import Answered, envelope, error_body, read_answer
-from hornada.core.body import check_request, with_model
+from hornada.core.body import Asked, check_request, with_model
 from hornada.core.catalog import Catalog, Model
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
@@ -14,7 +14,8 @@ from hornada.engine import crashpoint
 from hornada.engine.held import Held
 from hornada.engine.models import called
 from hornada.engine.retries import Again, Elsewhere, Kind, Result
-from hornada.engine.servers import Servers
+from hornada.engine.servers import Servers, Way, told
+from hornada.engine.tally import Tally
 from hornada.upstream.protocol import Answer, Failure, Fault, Timeouts
 
 log = logging.getLogger("hornada")
@@ -34,8 +35,10 @@ class Caller:
         servers: Servers,
         limits: Limits,
         billing: BillingRules = BillingRules(),  # noqa: B008 - frozen
+        tally: Tally | None = None,
     ) -> None:
         self._catalog = catalog
+        self._tally = tally or Tally()
         self._missing = billing.missing_usage
         self._servers = servers
         self._max_bytes = limits.response_bytes
@@ -48,9 +51,9 @@ class Caller:
             return await self._attempt(held, line)
         except Exception:
             chunk = held.work.chunk
-            log.exception("line %d of batch %s could not be sent", chunk.span.first + line, chunk.batch)
+            log.exception("line %d of batch_%s could not be sent", chunk.span.first + line, chunk.batch)
             body = envelope(Code.INTERNAL_ERROR, "The request could not be sent.", kind="server_error")
-            return Again(Kind.FAILED), Reply(ok=False, status=500, body=body)
+            return Again(Kind.FAILED, why="the request could not be sent."), Reply(ok=False, status=500, body=body)
 
     async def _attempt(self, held: Held, line: int) -> Result:
         request, work = held.requests[line], held.work
@@ -61,19 +64,27 @@ class Caller:
             return None, _refused(held, line, refusal)
         if model.name != work.chunk.model:
             return Elsewhere(model.name)
-        server = self._servers.pick(model)
+        way = self._servers.way(model)
         try:
-            name = server.model or model.name
-            body = request.body if asked.model == name else with_model(request.body, name)
-            crashpoint.reach("calls_in_flight")
-            path = work.source.endpoint.removeprefix("/v1")
-            upstream = self._servers.upstream(server)
-            answer = await upstream.send(path, body, self._timeouts, max_bytes=self._max_bytes)
+            answer = await self._reach(way, model, work.source.endpoint, asked, request.body)
         finally:
-            self._servers.done(server)
+            way.leave()
         if isinstance(answer, Failure):
-            return _failure(answer, others=len(model.servers) > 1)
+            return _failure(answer)
         return _judge(answer, lambda read: self._charge(model, work.source.endpoint, request.body, read))
+
+    async def _reach(self, way: Way, model: Model, endpoint: str, asked: Asked, body: bytes) -> Answer | Failure:
+        """Asks one server after another until one can be reached."""
+        path = endpoint.removeprefix("/v1")
+        while True:
+            station = way.go()
+            name = station.server.model or model.name
+            sent = body if asked.model == name else with_model(body, name)
+            crashpoint.reach("calls_in_flight")
+            timeouts = way.hurried(self._timeouts)
+            answer = await station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+            if not way.onward(answer, busy=False):
+                return answer
 
     def _charge(self, model: Model, endpoint: str, asked: bytes, read: Answered) -> Charge:
         return charge(
@@ -102,27 +113,26 @@ def _judge(answer: Answer, charged: Callable[[Answered], Charge]) -> Result:
             due = charged(read)
             body, usage = read.body, due.usage
             return Reply(ok=True, status=status, body=body, usage=usage, cost=due.amount, estimated=due.estimated)
-        return Again(Kind.FAILED), _upstream_error(502, "The model server's answer is not a result.")
+        message = "The model server's answer is not a result."
+        return Again(Kind.FAILED, why=message), _upstream_error(502, message)
     if status in _OURS or status < 400:
         return _upstream_error(502, f"The model server answered with status {status}.")
     reply = Reply(ok=False, status=status, body=error_body(status, answer.body))
+    why = f"its server answers with status {status}."
     if status in _BUSY:
-        return Again(Kind.BUSY, retry_after(answer.headers)), reply
+        return Again(Kind.BUSY, retry_after(answer.headers), why=why), reply
     if status in _FAILED:
-        return Again(Kind.FAILED, retry_after(answer.headers)), reply
+        return Again(Kind.FAILED, retry_after(answer.headers), why=why), reply
     return reply
 
 
-def _failure(failure: Failure, *, others: bool) -> tuple[Again, Reply]:
-    """``others``: the model has more servers than the one that was called."""
-    match failure.fault:
-        case Fault.UNREACHABLE:
-            return Again(Kind.BUSY, unreached=not others), _upstream_error(502, failure.message)
-        case Fault.TIMEOUT:
-            body = envelope(Code.UPSTREAM_TIMEOUT, failure.message, kind="server_error")
-            return Again(Kind.FAILED), Reply(ok=False, status=504, body=body)
-        case Fault.RESET | Fault.GARBLED | Fault.TOO_LARGE:
-            return Again(Kind.FAILED), _upstream_error(502, failure.message)
+def _failure(failure: Failure) -> tuple[Again, Reply]:
+    """No answer; a line that was not sent was asked of every server of its model."""
+    code, message = told(failure)
+    status = 504 if failure.fault is Fault.TIMEOUT else 502
+    reply = Reply(ok=False, status=status, body=envelope(code, message, kind="server_error"))
+    unreached = failure.fault is Fault.UNREACHABLE
+    return Again(Kind.BUSY if unreached else Kind.FAILED, unreached=unreached, why=message), reply
 
 
 def _upstream_error(status: int, message: str) -> Reply:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hornada.core.account import Principal
 from hornada.core.answer import read_answer
 from hornada.core.body import Asked, check_request, with_model
-from hornada.core.catalog import Catalog, Model, Server
+from hornada.core.catalog import Catalog, Model
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
 from hornada.core.money import BillingRules, Charge, charge, charge_stream
@@ -21,9 +21,10 @@ from hornada.engine.capacity import Gate, Gates
 from hornada.engine.declined import Declined, declined
 from hornada.engine.events import Events
 from hornada.engine.models import called
-from hornada.engine.servers import Servers
+from hornada.engine.servers import Servers, Way, told
+from hornada.engine.tally import ModelTally, Tally
 from hornada.engine.usage import UsageRecord
-from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
+from hornada.upstream.protocol import Answer, AnswerStream, Failure, StreamBroken, Timeouts
 
 _BUSY = frozenset({429, 503})
 _OURS = frozenset({401, 403})
@@ -55,8 +56,10 @@ class Gateway:
         record: Callable[[UsageRecord], None],
         admit: Callable[[str], Awaitable[None]],
         billing: BillingRules = BillingRules(),  # noqa: B008 - frozen
+        tally: Tally | None = None,
     ) -> None:
         self._catalog = catalog
+        self._tally = tally or Tally()
         self._servers = servers
         self._gates = gates
         self._max_bytes = limits.response_bytes
@@ -78,7 +81,7 @@ class Gateway:
         model = called(self._catalog(), principal.models, asked.model, endpoint)
         await self._admit(principal.org)
         asking = self._asking_usage(endpoint, asked, body)
-        seat = _Seat(self._gates.of(model), self._servers)
+        seat = _Seat(self._gates.of(model), self._servers.way(model))
         stream = None
         try:
             answer = await self._reach(seat, model, endpoint, asked, asking or body)
@@ -101,24 +104,29 @@ class Gateway:
     async def _reach(
         self, seat: "_Seat", model: Model, endpoint: str, asked: Asked, body: bytes
     ) -> Answer | AnswerStream:
-        """Asks one server after another until one can be reached."""
-        path, left = endpoint.removeprefix("/v1"), model
+        """Asks one server after another until one can be reached and takes the call.
+
+        If the last one cannot be reached, an earlier one's word that it is busy is the answer.
+        """
+        path, way, busy = endpoint.removeprefix("/v1"), seat.way, None
         while True:
-            server = seat.at(left)
-            name = server.model or model.name
+            station = way.go()
+            name = station.server.model or model.name
             sent = body if name == asked.model else with_model(body, name)
-            upstream = self._servers.upstream(server)
             answer: Answer | AnswerStream | Failure
             if asked.stream:
-                answer = await upstream.stream(path, sent, self._stream_timeouts)
+                answer = await station.upstream.stream(path, sent, way.hurried(self._stream_timeouts))
             else:
-                answer = await upstream.send(path, sent, self._timeouts, max_bytes=self._max_bytes)
-            if not isinstance(answer, Failure):
+                timeouts = way.hurried(self._timeouts)
+                answer = await station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+            if way.onward(answer, busy=True):
+                busy = await _word_of(answer) or busy
+            elif not isinstance(answer, Failure):
                 return answer
-            others = tuple(other for other in left.servers if other != server)
-            if answer.fault is not Fault.UNREACHABLE or not others:
+            elif busy is not None:
+                return busy
+            else:
                 raise refusal(answer)
-            left = replace(left, servers=others)
 
     def _whole(
         self, principal: Principal, model: Model, endpoint: str, body: bytes, answer: Answer
@@ -147,28 +155,33 @@ class Gateway:
         self._note(principal, model, endpoint, due)
 
     def _note(self, principal: Principal, model: Model, endpoint: str, due: Charge) -> None:
+        self._tally.of(model.name).regular.used(due.usage)
         self._record(UsageRecord(principal, model, endpoint, due))
 
 
+async def _timed(
+    tally: ModelTally, call: Awaitable[Answer | AnswerStream | Failure]
+) -> Answer | AnswerStream | Failure:
+    ticket, traffic = tally.begin(), None
+    try:
+        answer = await call
+        traffic = None if isinstance(answer, Failure) else tally.regular
+        return answer
+    finally:
+        tally.end(ticket, traffic)
+
+
 class _Seat:
-    """A regular call's place: in its model's gate, and among the calls of one server at a time."""
+    """A regular call's place: in its model's gate, and on its way among the servers."""
 
-    def __init__(self, gate: Gate, servers: Servers) -> None:
+    def __init__(self, gate: Gate, way: Way) -> None:
         self._gate = gate
-        self._servers = servers
-        self._leave_server: Callable[[], None] = lambda: None
+        self.way = way
         gate.enter()
-
-    def at(self, model: Model) -> Server:
-        """Goes to a server of the model, away from the one before."""
-        self._leave_server()
-        server = self._servers.pick(model)
-        self._leave_server = partial(self._servers.done, server)
-        return server
 
     def leave(self) -> None:
         """The call has ended."""
-        self._leave_server()
+        self.way.leave()
         self._gate.leave()
 
 
@@ -196,8 +209,10 @@ class CalledStream:
             try:
                 piece = await anext(self._pieces)
             except StreamBroken as broken:
+                self._seat.way.heard(broken.failure)
                 raise refusal(broken.failure) from broken
             except StopAsyncIteration:
+                self._seat.way.whole()
                 if rest := self._events.rest():
                     return rest
                 raise
@@ -216,8 +231,16 @@ class CalledStream:
 
 def refusal(failure: Failure) -> Refusal:
     """What a call that got no answer is refused with."""
-    code = Code.UPSTREAM_TIMEOUT if failure.fault is Fault.TIMEOUT else Code.UPSTREAM_ERROR
-    return Refusal(code, failure.message)
+    return Refusal(*told(failure))
+
+
+async def _word_of(answer: Answer | AnswerStream | Failure) -> Answer | None:
+    """What a server that does not take the call has said; its connection is let go."""
+    if isinstance(answer, Failure):
+        return None
+    if not isinstance(answer, Answer):
+        await answer.aclose()
+    return Answer(answer.status, answer.headers, b"")
 
 
 def _refused(model: Model, answer: Answer) -> Declined:
