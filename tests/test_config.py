@@ -11,6 +11,7 @@ from hornada.config.settings import SETTINGS, TABLED, TOP
 from hornada.core.account import Plan
 from hornada.core.catalog import Price, Server
 from hornada.core.limits import Limits
+from hornada.core.model_table import write_model
 
 MODEL = '[[models]]\nname = "m"\nupstream = "http://h:1/v1"\n'
 
@@ -146,10 +147,14 @@ def test_batch_says_how_many_slots_lines_may_use(tmp_path: Path, batch: str, slo
     assert from_text(tmp_path, f"{MODEL}batch = {batch}\n").models[0].batch_slots == slots
 
 
-def test_an_automatic_capacity_is_eight_and_says_so(tmp_path: Path) -> None:
-    config = from_text(tmp_path, f'{MODEL}capacity = "auto"\n')
-    assert config.models[0].capacity == 8
-    assert config.notes == ('model m: capacity "auto" is 8 until limits are learned',)
+@pytest.mark.parametrize(("batch", "slots"), [("true", 1024), ("false", 0), ("30", 30)])
+def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_server_takes(
+    tmp_path: Path, batch: str, slots: int
+) -> None:
+    model = from_text(tmp_path, f'{MODEL}capacity = "auto"\nbatch = {batch}\n').models[0]
+    assert (model.auto, model.capacity, model.batch_slots) == (True, 8, slots)
+    assert write_model(model)["capacity"] == "auto"
+    assert write_model(model)["batch"] == {"true": True, "false": 0, "30": 30}[batch]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ async def test_a_model_that_is_put_is_shown_and_offered_at_once(site: Site) -> N
         "capacity": 10,
         "batch": 6,
         "reserve": 1,
+        "harm": None,
         "price": {"input": 5, "cached_input": None, "output": 7},
         "created_at": site.clock.now() // 1_000_000,
     }
@@ -96,7 +97,7 @@ async def test_a_masked_secret_that_nobody_knows_is_refused(site: Site) -> None:
 async def test_an_upstream_is_a_url_or_a_list_and_the_rest_has_its_defaults(site: Site, upstream: Any) -> None:
     put = await told(site, "PUT", "models/m", {"upstream": upstream})
     assert [server["url"] for server in put["upstream"]] == ["http://h:1/v1"]
-    assert (put["endpoints"], put["capacity"], put["batch"], put["reserve"]) == (None, 8, 8, 0)
+    assert (put["endpoints"], put["capacity"], put["batch"], put["reserve"]) == (None, 8, 8, None)
     assert put["price"] == {"input": 0, "cached_input": None, "output": 0}
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from hornada.core.catalog import Model, Server
 from hornada.engine.capacity import Gate, Gates
 
-MODEL = Model(name="m", servers=(Server(url="http://x"),), capacity=4, batch_slots=4)
+MODEL = Model(name="m", servers=(Server(url="http://x"),), capacity=4, batch_slots=4, reserve=0)
 
 
 def gate(**change: int) -> Gate:

@@ -36,7 +36,7 @@ class Calls:
         self.settled = 0
         self.asked = 0
         self.may_start = True
-        model = Model(name="m", servers=(Server(url="http://x"),), capacity=slots, batch_slots=slots)
+        model = Model(name="m", servers=(Server(url="http://x"),), capacity=slots, batch_slots=slots, reserve=0)
         self.gate = Gate(model)
         self.backlog = Backlog()
         self.lanes = Lanes(

@@ -13,11 +13,11 @@ from hornada.core.model_table import read_model, read_price, write_model
 from hornada.core.table import Problems
 from hornada.engine.rights import check_operator
 
-_SHOWN_ONLY = {"object", "created_at"}
+_SHOWN_ONLY = {"object", "paused", "created_at"}
 
 
 class CatalogCalls:
-    """List, show, set and retire models; list, set and remove aliases. Secrets are never shown."""
+    """List, show, set, pause and retire models; list, set and remove aliases. Secrets are never shown."""
 
     def __init__(self, services: Services) -> None:
         self._curator = services.curator
@@ -25,11 +25,11 @@ class CatalogCalls:
     async def models(self, call: Call) -> Response:
         """``GET /admin/models``: every model, with its servers."""
         models = self._curator.catalog(call.principal).models.values()
-        return json_response({"object": "list", "data": [_shown(model) for model in models]})
+        return json_response({"object": "list", "data": [self._shown(call, model) for model in models]})
 
     async def model(self, call: Call) -> Response:
         """``GET /admin/models/{name}``, by catalog name."""
-        return json_response(_shown(self._curator.model(call.principal, call.params["name"])))
+        return json_response(self._shown(call, self._curator.model(call.principal, call.params["name"])))
 
     async def put_model(self, call: Call) -> Response:
         """``PUT /admin/models/{name}``: adds a model or changes one, with the keys of ``[[models]]``.
@@ -42,10 +42,10 @@ class CatalogCalls:
         if body.setdefault("name", name) != name:
             raise Refusal(Code.INVALID_VALUE, f"The path names the model '{name}', the body another one.", "name")
         problems = Problems()
-        model = read_model(_given(body), "", problems, [])
+        model = read_model(_given(body), "", problems)
         _check(problems)
         assert model is not None
-        return json_response(_shown(await self._curator.put_model(call.principal, model)))
+        return json_response(self._shown(call, await self._curator.put_model(call.principal, model)))
 
     async def put_price(self, call: Call) -> Response:
         """``PUT /admin/models/{name}/price``: what calls that are answered from now on cost."""
@@ -53,12 +53,22 @@ class CatalogCalls:
         problems = Problems()
         price = read_price(_given(await call.json()), "", problems)
         _check(problems)
-        return json_response(_shown(await self._curator.put_price(call.principal, call.params["name"], price)))
+        return json_response(
+            self._shown(call, await self._curator.put_price(call.principal, call.params["name"], price))
+        )
 
     async def retire(self, call: Call) -> Response:
         """``DELETE /admin/models/{name}``: the model is not there any more, wherever it came from."""
         model = await self._curator.retire(call.principal, call.params["name"])
         return json_response({"id": model.name, "object": "model", "retired": True})
+
+    async def pause(self, call: Call) -> Response:
+        """``POST /admin/models/{name}/pause``: no line of it starts; regular calls go on."""
+        return json_response(self._shown(call, await self._curator.pause(call.principal, call.params["name"])))
+
+    async def resume(self, call: Call) -> Response:
+        """``POST /admin/models/{name}/resume``."""
+        return json_response(self._shown(call, await self._curator.resume(call.principal, call.params["name"])))
 
     async def aliases(self, call: Call) -> Response:
         """``GET /admin/aliases``."""
@@ -78,9 +88,10 @@ class CatalogCalls:
         await self._curator.drop_alias(call.principal, alias)
         return json_response({"id": alias, "object": "alias", "deleted": True})
 
-
-def _shown(model: Model) -> dict[str, Any]:
-    return {"object": "model", **write_model(model), "created_at": model.created_at // SECOND}
+    def _shown(self, call: Call, model: Model) -> dict[str, Any]:
+        paused = model.name in self._curator.catalog(call.principal).paused
+        created_at = model.created_at // SECOND
+        return {"object": "model", **write_model(model), "paused": paused, "created_at": created_at}
 
 
 def _given(value: Any) -> Any:

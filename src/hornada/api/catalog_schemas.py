@@ -35,21 +35,27 @@ class PutModel(Strict):
     endpoints: list[str] | None = None
     capacity: Annotated[int, Meta(ge=1)] | Literal["auto"] = AUTO_CAPACITY
     batch: bool | Annotated[int, Meta(ge=0)] = True
-    reserve: Annotated[int, Meta(ge=0)] = 0
+    reserve: Annotated[int, Meta(ge=0)] | None = None
+    harm: Annotated[float, Meta(ge=0)] | None = None
     price: PriceObject | None = None
 
 
 class CatalogModelObject(Strict):
-    """A model with its servers. ``endpoints`` null: all; ``batch``: slots that lines may use, 0 for none."""
+    """A model with its servers. ``endpoints`` null: all; ``batch``: slots that lines may use, 0 for none, true for all.
+
+    ``reserve`` null: a few slots while there are regular calls; ``harm`` null: no limit.
+    """
 
     object: Literal["model"]
     name: str
     upstream: list[ServerObject]
     endpoints: list[str] | None
-    capacity: int
-    batch: int
-    reserve: int
+    capacity: int | Literal["auto"]
+    batch: int | Literal[True]
+    reserve: int | None
+    harm: float | None
     price: PriceObject
+    paused: bool
     created_at: Seconds
 
 

@@ -16,8 +16,6 @@ def serve(
     """Serve the API and run batches until stopped."""
     flags = {"server.host": host, "server.port": port, "data": data, "upstream": upstream, "role": role}
     found = settings(config, flags)
-    for note in found.notes:
-        typer.echo(note, err=True)
     from hornada.service import serve as start
 
     raise typer.Exit(start(found))

@@ -16,18 +16,17 @@ from hornada.core.catalog import Model
 from hornada.core.limits import Limits
 from hornada.core.model_table import read_model
 from hornada.core.money import BillingRules
-from hornada.core.table import Problems, Raw, check_known, is_table, join, read_table, shown
+from hornada.core.table import Problems, Raw, is_table, join, read_table, shown
 
 
 def parse(raw: Raw, problems: Problems) -> Config | None:
     """The tree, or None when ``problems`` tell why there is none."""
-    check_known(raw, "", [*(s.name for s in (*TOP, *TABLED)), *SECTIONS], problems)
+    _check_top(raw, problems)
     top = read_table({key: value for key, value in raw.items() if key in {s.name for s in TOP}}, TOP, "", problems)
     sections = {name: _section(raw, name, problems) for name in SECTIONS}
     _check_dialects(sections["server"]["dialects"], problems)
     _check_role(top["role"], problems)
-    notes: list[str] = []
-    models = _models(raw.get("models", []), problems, notes)
+    models = _models(raw.get("models", []), problems)
     names = {model.name for model in models}
     aliases = _aliases(raw.get("aliases", {}), names, problems, discovered=bool(top["upstream"]))
     plans = _plans(raw.get("plans", {}), problems)
@@ -46,8 +45,18 @@ def parse(raw: Raw, problems: Problems) -> Config | None:
         upstream_api_key=top["upstream_api_key"],
         role=ProcessRole(top["role"]),
         data=top["data"],
-        notes=tuple(notes),
     )
+
+
+def _check_top(raw: Raw, problems: Problems) -> None:
+    """Notes unknown keys; one that only misses its section is told which."""
+    known = [*(setting.name for setting in (*TOP, *TABLED)), *SECTIONS]
+    for key in raw:
+        inside = [setting.key for section in SECTIONS.values() for setting in section if setting.name == key]
+        if key not in known and inside:
+            problems.unknown(key, inside[0], inside)
+        elif key not in known:
+            problems.unknown(join("", key), key, known)
 
 
 def _section(raw: Raw, name: str, problems: Problems) -> Raw:
@@ -103,14 +112,14 @@ def _aliases(given: Any, models: set[str], problems: Problems, *, discovered: bo
     return found
 
 
-def _models(given: Any, problems: Problems, notes: list[str]) -> list[Model]:
+def _models(given: Any, problems: Problems) -> list[Model]:
     if not isinstance(given, list):
         problems.add("models", f"must be a list of tables ([[models]]), not {shown(given)}")
         return []
     found: dict[str, Model] = {}
     for index, table in enumerate(given):
         where = f"models[{index}]"
-        model = read_model(table, where, problems, notes) if is_table(table, where, problems) else None
+        model = read_model(table, where, problems) if is_table(table, where, problems) else None
         if model is None:
             continue
         if model.name in found:

@@ -30,12 +30,17 @@ class ProcessRole(StrEnum):
 class ServerSettings(Struct, frozen=True, kw_only=True):
     """Where to listen and what to mount. ``dialects``: base path -> name of a dialect.
 
+    ``shutdown_grace_s``: seconds that calls in flight get at a stop.
     ``operator_key``: the key of whoever operates the platform; None: nobody has those rights over HTTP.
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
     batches: bool = True
+    shutdown_grace_s: float = 20
+    log_level: str = "info"
+    log_format: str = "text"
+    access_log: bool = False
     operator_key: str | None = None
     dialects: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_DIALECTS))
 
@@ -56,7 +61,7 @@ class BootstrapSettings(Struct, frozen=True, kw_only=True):
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """Every setting. ``upstream``: servers whose models are discovered; ``notes``: what to tell at start."""
+    """Every setting. ``upstream``: servers whose models are discovered."""
 
     server: ServerSettings
     storage: StorageSettings
@@ -70,4 +75,3 @@ class Config(Struct, frozen=True, kw_only=True):
     upstream_api_key: str | None = None
     role: ProcessRole
     data: str
-    notes: tuple[str, ...] = ()

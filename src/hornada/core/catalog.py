@@ -6,6 +6,9 @@ from msgspec import Struct
 
 from hornada.core.strict import shown
 
+MOST_SLOTS = 1024
+"""The most concurrent requests that learning ever allows."""
+
 ENDPOINTS: tuple[str, ...] = (
     "/v1/chat/completions",
     "/v1/completions",
@@ -37,16 +40,21 @@ class Server(Struct, frozen=True, kw_only=True):
 class Model(Struct, frozen=True, kw_only=True):
     """A catalog entry.
 
-    ``capacity``: concurrent requests that its servers take well. ``batch_slots``: the most of them that lines may
-    use, 0 when the model is not batchable. ``reserve``: slots that lines leave free. ``endpoints``: None for all.
+    ``capacity``: concurrent requests that its servers take well; with ``auto`` only where learning begins.
+    ``batch_slots``: the most of them that lines may use, 0 when the model is not batchable. ``reserve``: slots that
+    lines leave free, None for a few while there are regular calls. ``harm``: by what part lines may raise the 95th
+    percentile of regular calls' time to first byte (0.05: 5 %, and 5 ms), None for no such limit. ``endpoints``: None
+    for all.
     """
 
     name: str
     servers: tuple[Server, ...]
     endpoints: frozenset[str] | None = None
     capacity: int = 8
+    auto: bool = False
     batch_slots: int = 8
-    reserve: int = 0
+    reserve: int | None = None
+    harm: float | None = None
     price: Price = Price()
     created_at: int = 0
 
@@ -56,10 +64,14 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """All models and aliases at one moment; replaced whole, never changed."""
+    """All models and aliases at one moment; replaced whole, never changed.
+
+    ``paused``: models of which no line starts; regular calls go on.
+    """
 
     models: Mapping[str, Model]
     aliases: Mapping[str, str]
+    paused: frozenset[str] = frozenset()
 
     def resolve(self, name: str) -> Model | None:
         """The model that a catalog name or an alias stands for now."""

@@ -67,6 +67,17 @@ def seconds(least: float) -> Kind:
     return Kind(f"a number of seconds of at least {least:g}", read, _parse_number)
 
 
+def share(most: float) -> Kind:
+    """A part of something, 0.05 for 5 %."""
+
+    def read(value: object) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
+            raise ValueError
+        return float(value)
+
+    return Kind(f"a number from 0 to {most:g}", read, _parse_number)
+
+
 def one_of(names: Iterable[str]) -> Kind:
     """One of a few words."""
     known = tuple(names)

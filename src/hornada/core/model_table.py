@@ -6,23 +6,34 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hornada.core.catalog import ENDPOINTS, Model, Price, Server
+from hornada.core.catalog import ENDPOINTS, MOST_SLOTS, Model, Price, Server
 from hornada.core.errors import Code, Refusal
-from hornada.core.kinds import FLAG, TABLE, TABLES, TEXT, URL, list_of, one_of, whole
+from hornada.core.kinds import FLAG, TABLE, TABLES, TEXT, URL, list_of, one_of, share, whole
 from hornada.core.table import Problems, Raw, Setting, check_known, is_table, join, read_table, read_value, rows, shown
 
 MASK = "***"
 """Stands for a secret wherever one would be shown."""
 AUTO_CAPACITY = 8
-"""What ``capacity = "auto"`` stands for until the limit is learned from the server's answers."""
+"""Where ``capacity = "auto"`` begins to learn."""
 
 MODEL = (
     Setting("name", TEXT, "Name in the catalog", UNSET),
     Setting("upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight}`", UNSET),
     Setting("endpoints", list_of(one_of(ENDPOINTS), "endpoints"), "Endpoints that it offers; all if none is given"),
-    Setting("capacity", whole(1), f'Concurrent requests that its servers take well; "auto": {AUTO_CAPACITY}', 8),
+    Setting(
+        "capacity", whole(1), 'Concurrent requests that its servers take well, or "auto" to learn it', AUTO_CAPACITY
+    ),
     Setting("batch", FLAG, "Whether lines may use it; or the most slots that they may use", default=True),
-    Setting("reserve", whole(0), "Slots that lines leave free for regular calls", 0),
+    Setting(
+        "reserve",
+        whole(0),
+        "Slots that lines leave free for regular calls; by default a sixteenth of them, at most 4, while there are any",
+    ),
+    Setting(
+        "harm",
+        share(10),
+        "By what part lines may raise the 95th percentile of regular calls' time to first byte; no limit by default",
+    ),
     Setting("price", TABLE, "Micro-units per million tokens", {}),
 )
 
@@ -50,18 +61,20 @@ _PLAIN = tuple(setting for setting in MODEL if setting.name not in _SPECIAL)
 _NAMED = {setting.name: setting for setting in MODEL}
 
 
-def read_model(table: Raw, where: str, problems: Problems, notes: list[str]) -> Model | None:
+def read_model(table: Raw, where: str, problems: Problems) -> Model | None:
     """The model of a table; ``problems`` get every fault, and None is given when it has no name.
 
-    ``where``: the key of the table, empty for the top. ``notes``: what to tell though it is no fault.
+    ``where``: the key of the table, empty for the top.
     """
     check_known(table, where, list(_NAMED), problems)
     plain = read_table({k: v for k, v in table.items() if k in {s.name for s in _PLAIN}}, _PLAIN, where, problems)
     servers = _servers(table.get("upstream", UNSET), join(where, "upstream"), problems)
     price = read_price(table.get("price", {}), join(where, "price"), problems)
-    capacity = _capacity(table, where, problems, notes)
-    slots = _batch_slots(table, capacity, where, problems)
-    reserve = _reserve(table, capacity, where, problems)
+    auto = table.get("capacity") == "auto"
+    capacity = AUTO_CAPACITY if auto else read_value(table, _NAMED["capacity"], where, problems)
+    most = MOST_SLOTS if auto else capacity
+    slots = _batch_slots(table, most, where, problems)
+    reserve = _reserve(table, most, where, problems)
     if plain["name"] is UNSET:
         return None
     return Model(
@@ -69,8 +82,10 @@ def read_model(table: Raw, where: str, problems: Problems, notes: list[str]) -> 
         servers=servers,
         endpoints=frozenset(plain["endpoints"]) if plain["endpoints"] else None,
         capacity=capacity,
+        auto=auto,
         batch_slots=slots,
         reserve=reserve,
+        harm=plain["harm"],
         price=price,
     )
 
@@ -78,14 +93,6 @@ def read_model(table: Raw, where: str, problems: Problems, notes: list[str]) -> 
 def read_price(table: Any, where: str, problems: Problems) -> Price:
     """The price of a table."""
     return Price(**read_table(table if is_table(table, where, problems) else {}, PRICE, where, problems))
-
-
-def _capacity(table: Raw, where: str, problems: Problems, notes: list[str]) -> int:
-    if table.get("capacity") != "auto":
-        capacity: int = read_value(table, _NAMED["capacity"], where, problems)
-        return capacity
-    notes.append(f'model {table.get("name")}: capacity "auto" is {AUTO_CAPACITY} until limits are learned')
-    return AUTO_CAPACITY
 
 
 def _batch_slots(table: Raw, capacity: int, where: str, problems: Problems) -> int:
@@ -101,9 +108,9 @@ def _batch_slots(table: Raw, capacity: int, where: str, problems: Problems) -> i
     return batch
 
 
-def _reserve(table: Raw, capacity: int, where: str, problems: Problems) -> int:
-    reserve: int = read_value(table, _NAMED["reserve"], where, problems)
-    if reserve > capacity:
+def _reserve(table: Raw, capacity: int, where: str, problems: Problems) -> int | None:
+    reserve: int | None = read_value(table, _NAMED["reserve"], where, problems)
+    if reserve is not None and reserve > capacity:
         problems.add(join(where, "reserve"), f"must be at most the capacity, {capacity}, not {reserve}")
     return reserve
 
@@ -138,9 +145,10 @@ def write_model(model: Model) -> Raw:
         "name": model.name,
         "upstream": [_write_server(server) for server in model.servers],
         "endpoints": None if model.endpoints is None else sorted(model.endpoints),
-        "capacity": model.capacity,
-        "batch": model.batch_slots,
+        "capacity": "auto" if model.auto else model.capacity,
+        "batch": model.batch_slots if model.batch_slots < MOST_SLOTS or not model.auto else True,
         "reserve": model.reserve,
+        "harm": model.harm,
         "price": {name: getattr(model.price, name) for name in model.price.__struct_fields__},
     }
 

@@ -3,27 +3,53 @@
 from collections.abc import Callable
 
 from hornada.core.catalog import Model
+from hornada.core.clock import Clock, SystemClock
+from hornada.core.line import Reply
+from hornada.engine.gauge import Load
+from hornada.engine.harm import Harm
+from hornada.engine.learning import Limiter
+
+_REFUSED = frozenset({429, 503})
+_TIMED_OUT = 504
+_RECENT_S = 60.0
+"""How long after the last regular call slots are kept free for the next."""
+_MOST_RESERVE = 4
+_CLOCK = SystemClock()
 
 
 class Gate:
     """Counts both kinds of calls to one model.
 
     Lines may use ``capacity - regular - reserve`` slots, and no more than the model's batch share; a regular call takes
-    its slot whatever is free.
+    its slot whatever is free. Capacity and reserve are those in force: see ``Limiter`` and ``Harm``.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, clock: Clock = _CLOCK) -> None:
         self.name = model.name
-        self._capacity = model.capacity
-        self._batch_slots = model.batch_slots
-        self._reserve = model.reserve
+        self._model = model
+        self._clock = clock
+        self._limiter = _limiter(model, model.capacity)
+        self.harm = Harm(model.harm)
         self._on_room: Callable[[], None] | None = None
+        self._regular_at: float | None = None
+        self._learned = model.capacity
+        self.reserve = 0
+        self._open = 0
         self.regular = 0
         self.lines = 0
+        self._settle()
 
     def resize(self, model: Model) -> None:
-        """Takes over a changed catalog entry."""
-        self._capacity, self._batch_slots, self._reserve = model.capacity, model.batch_slots, model.reserve
+        """Takes over a changed catalog entry; what was learned stays."""
+        before, self._model = self._model, model
+        if before.auto:
+            self._learned = self._limiter.limit
+        if (model.auto, model.capacity) != (before.auto, before.capacity):
+            self._limiter = _limiter(model, self._learned)
+        self.harm.most = model.harm
+        if model.harm is None:
+            self.harm.reserve, self.harm.pausing = 0, False
+        self._settle()
         self._tell()
 
     def watch(self, on_room: Callable[[], None]) -> None:
@@ -33,21 +59,37 @@ class Gate:
     def enter(self) -> None:
         """A regular call starts."""
         self.regular += 1
+        if self._regular_at is None:
+            self._regular_at = self._clock.monotonic()
+            self._settle()
 
     def leave(self) -> None:
         """A regular call ended."""
         self.regular -= 1
+        self._regular_at = self._clock.monotonic()
+        self._limiter.turned()
         self._tell()
 
     @property
     def allowed(self) -> int:
         """Slots that lines may use at this moment."""
-        return max(0, min(self._batch_slots, self._capacity - self.regular - self._reserve))
+        return max(0, min(self._model.batch_slots, self._open - self.regular))
 
     @property
     def slots(self) -> int:
         """Slots that a batch may use while nobody else calls; all of them, where lines get none."""
-        return max(0, min(self._batch_slots, self._capacity - self._reserve)) or self._capacity
+        free = self.capacity - (self._model.reserve or 0)
+        return max(0, min(self._model.batch_slots, free)) or self.capacity
+
+    @property
+    def capacity(self) -> int:
+        """The capacity in force."""
+        return self._limiter.limit
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is of use to know how long lines take."""
+        return self._limiter.by_latency
 
     def try_line(self) -> bool:
         """Takes a slot for a line if one is free."""
@@ -64,6 +106,76 @@ class Gate:
         """Gives a line's slot back."""
         self.lines -= 1
 
+    def answered(self, seconds: float) -> None:
+        """A line was answered, after so long if that was ``timed``, else 0."""
+        self._limiter.turned()
+        if seconds and self._limiter.by_latency:
+            self._limiter.answered(seconds)
+
+    def came_back(self, last: Reply) -> None:
+        """A line is to be tried again after this."""
+        self._limiter.turned()
+        self.status(last.status)
+
+    def status(self, status: int) -> None:
+        """The model server answered a line or a regular call, still counted here, with this status; 504: in no time."""
+        if status in _REFUSED:
+            self._limiter.refused(self.lines + self.regular)
+        elif status == _TIMED_OUT:
+            self._limiter.timed_out(self.lines + self.regular)
+        else:
+            return
+        self._settle()
+
+    def began(self, seconds: float, *, beside: bool) -> None:
+        """The answer to a regular call began after ``seconds``; ``beside``: lines were under way when it was made."""
+        self.harm.note(self._clock.monotonic(), seconds, beside=beside)
+
+    def returned(self) -> None:
+        """The model answers again after it was away; if nothing else was under way, it did not refuse for its load."""
+        if self.lines + self.regular <= 1:
+            self._limiter.restore()
+            self._settle()
+
+    def tick(self, *, waiting: bool, load: Load | None = None) -> None:
+        """Looks, every half second or so, at what has happened since; ``waiting``: there are lines without a slot."""
+        now = self._clock.monotonic()
+        used = self.lines + self.regular
+        full = waiting and not self.harm.pausing and used + self.reserve >= self.capacity
+        self._limiter.tick(now, full=full, in_flight=used, load=load)
+        self.harm.tick(now, lines=self.lines, capacity=self.capacity)
+        if self.regular:
+            self._regular_at = now
+        elif self._regular_at is not None and now - self._regular_at >= _RECENT_S:
+            self._regular_at = None
+        self._settle()
+        self._tell()
+
+    @property
+    def why(self) -> str:
+        """One sentence about how many slots lines have and for what reason."""
+        parts = [self._limiter.why]
+        if self.regular:
+            parts.append(f"{self.regular} regular call{'s' if self.regular != 1 else ''}")
+        if self.reserve:
+            for_harm = " because regular calls were slower beside lines" if self.harm.reserve else ""
+            parts.append(f"{self.reserve} reserved{for_harm}")
+        if self.harm.pausing:
+            parts.append("lines pause to measure regular calls alone")
+        return ", ".join(parts)
+
+    def _settle(self) -> None:
+        """Works out what lines may use but for regular calls."""
+        capacity = self._limiter.limit
+        if self._model.reserve is not None:
+            reserve = self._model.reserve
+        elif self._regular_at is None:
+            reserve = 0
+        else:
+            reserve = min(max(1, capacity // 16), _MOST_RESERVE, capacity - 1)
+        self.reserve = max(reserve, min(capacity, reserve + self.harm.reserve))
+        self._open = 0 if self.harm.pausing else capacity - self.reserve
+
     def _tell(self) -> None:
         if self._on_room is not None and self.lines < self.allowed:
             self._on_room()
@@ -72,17 +184,22 @@ class Gate:
 class Gates:
     """The gates of all models, made when first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = _CLOCK) -> None:
+        self._clock = clock
         self._gates: dict[str, Gate] = {}
 
     def of(self, model: Model) -> Gate:
         """The gate of a model."""
         gate = self._gates.get(model.name)
         if gate is None:
-            gate = self._gates[model.name] = Gate(model)
+            gate = self._gates[model.name] = Gate(model, self._clock)
         return gate
 
     def resize(self, model: Model) -> None:
         """Takes over a changed catalog entry, if the model has a gate."""
         if model.name in self._gates:
             self._gates[model.name].resize(model)
+
+
+def _limiter(model: Model, start: int) -> Limiter:
+    return Limiter.auto(start) if model.auto else Limiter.fixed(model.capacity)

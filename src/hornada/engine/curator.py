@@ -1,4 +1,4 @@
-"""What operators do to the catalog while the server runs: set and retire models, move aliases, change prices."""
+"""What operators do to the catalog while the server runs: set, pause and retire models, move aliases, change prices."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -69,6 +69,22 @@ class Curator:
             await self._note(tx, by, "model.retire", name)
         return model
 
+    async def pause(self, by: Principal, name: str) -> Model:
+        """Has no line of a model started until it is resumed; regular calls go on. Raises Refusal MODEL_NOT_FOUND."""
+        async with self._change(by) as tx:
+            model = self.model(by, name)
+            await catalog.pause(tx, name, self._clock.now())
+            await self._note(tx, by, "model.pause", name)
+        return model
+
+    async def resume(self, by: Principal, name: str) -> Model:
+        """Lets lines of a model start again; raises Refusal MODEL_NOT_FOUND."""
+        async with self._change(by) as tx:
+            model = self.model(by, name)
+            await catalog.resume(tx, name)
+            await self._note(tx, by, "model.resume", name)
+        return model
+
     async def put_alias(self, by: Principal, alias: str, name: str) -> None:
         """Points an alias at a model; lines of running batches that use the alias go to it from now on.
 
@@ -115,7 +131,7 @@ class Curator:
         await note(tx, by, action, now=self._clock.now(), org=None, target=target, **detail)
 
 
-_TOLD = ("endpoints", "capacity", "batch_slots", "reserve", "price")
+_TOLD = ("endpoints", "capacity", "auto", "batch_slots", "reserve", "harm", "price")
 """What an audit entry tells of a model: nothing that could hold a secret."""
 
 

@@ -107,6 +107,8 @@ class Lanes:
             self.waiting -= held.left - held.in_flight
             if held.settled:
                 self._on_settled()
+        elif reason is StopReason.EXPIRED:
+            held.stop = reason  # what is still in flight has only so long
 
     def drop(self, held: Held) -> None:
         """Forgets a chunk that somebody else holds now: its calls end and its results do not count."""
@@ -157,6 +159,7 @@ class Lanes:
 
     async def _send(self, held: Held, line: int, task: asyncio.Task[None]) -> None:
         held.tasks.add(task)
+        began = self._clock.monotonic() if self._gate.timed else 0.0
         result: Result | None = None
         try:
             if held.stop is None and not self._closed:  # it may have been stopped since the line was taken
@@ -169,13 +172,16 @@ class Lanes:
                 self._lost(held, line)
         match result:
             case Reply():
+                self._gate.answered(self._clock.monotonic() - began if began else 0.0)
                 if self.health.answered():
+                    self._gate.returned()
                     self.pump()
                 self._finish(held, line, result)
             case Elsewhere(model):
                 self._pass_on(held, line, model)
                 await asyncio.sleep(0)  # as below
             case (Again() as again, last):
+                self._gate.came_back(last)
                 self._retry(held, line, again, last)
             case (None, last):
                 self.health.probe_lost()

@@ -13,9 +13,9 @@ aliases = typer.Typer(name="alias", no_args_is_help=True, rich_markup_mode=None,
 prices = typer.Typer(name="price", no_args_is_help=True, rich_markup_mode=None, help="What models cost.")
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Catalog name of the model.")]
 AliasArgument = Annotated[str, typer.Argument(metavar="ALIAS", help="The alias.")]
-_COLUMNS = ("name", "upstream", "endpoints", "capacity", "batch", "reserve", "price")
+_COLUMNS = ("name", "upstream", "endpoints", "capacity", "batch", "reserve", "harm", "price")
 _PRICE = ("name", "input", "cached_input", "output")
-_SET = ("upstream", "endpoints", "capacity", "batch", "reserve", "price")
+_SET = ("upstream", "endpoints", "capacity", "batch", "reserve", "harm", "price")
 
 
 @command(app, "list")
@@ -47,11 +47,21 @@ def change(
         str | None, typer.Option(metavar="N", help='Slots that lines may use; "true": all, "false": none.')
     ] = None,
     reserve: Annotated[int | None, typer.Option(metavar="N", help="Slots that lines leave free.")] = None,
+    harm: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="By what part lines may raise regular calls' p95 to first byte; 0.05: 5 %."),
+    ] = None,
 ) -> Answered:
     """Add a model, or change what is given of one; a model that was retired is back."""
     known = _known(desk, name)
     body = {field: known[field] for field in _SET} if known else {}
-    given = {"endpoints": endpoint or None, "capacity": _value(capacity), "batch": _value(batch), "reserve": reserve}
+    given = {
+        "endpoints": endpoint or None,
+        "capacity": _value(capacity),
+        "batch": _value(batch),
+        "reserve": reserve,
+        "harm": harm,
+    }
     body |= {field: value for field, value in given.items() if value is not None}
     body["upstream"] = _servers(body.get("upstream", []), upstream or [], _secret(api_key), upstream_model)
     return Answered(desk("PUT", "models", name, body=body), _COLUMNS)
@@ -61,6 +71,18 @@ def change(
 def retire(desk: Desk, name: ModelArgument) -> Answered:
     """Take a model out of the catalog; the remaining lines of batches that name it end with status 404."""
     return Answered(desk("DELETE", "models", name), ("id", "retired"))
+
+
+@command(app, "pause")
+def pause(desk: Desk, name: ModelArgument) -> Answered:
+    """Start no line of a model until it is resumed; regular calls go on."""
+    return Answered(desk("POST", "models", name, "pause"), ("name", "paused"))
+
+
+@command(app, "resume")
+def resume(desk: Desk, name: ModelArgument) -> Answered:
+    """Let lines of a paused model start again."""
+    return Answered(desk("POST", "models", name, "resume"), ("name", "paused"))
 
 
 @command(aliases, "list")

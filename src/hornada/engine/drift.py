@@ -1,0 +1,101 @@
+"""Whether more calls at once only wait longer: latency against the number of calls, for servers without a gauge."""
+
+import math
+from collections import deque
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+SAMPLES = 64
+"""Calls that a latency is taken from, at least."""
+_SPAN = 0.7
+"""Latency is held against that at no more than this part of the present calls, so that a difference can show."""
+_SURE = 1.5
+"""Standard errors by which a difference must pass the bound."""
+_BACK = 0.8
+"""Part of the calls that the server did not make wait to which a step down goes, to see the latency there afresh."""
+_KEPT = 256
+
+
+class Span(Struct, frozen=True):
+    """Calls that ended while ``level`` were allowed at once: their number, and sums of their latencies' logarithms."""
+
+    level: int
+    count: int
+    total: float
+    squares: float
+
+    @property
+    def mean(self) -> float:
+        """Logarithm of the typical latency."""
+        return self.total / self.count
+
+    @property
+    def error(self) -> float:
+        """Square of the mean's standard error."""
+        return max(0.0, self.squares / self.count - self.mean**2) / self.count
+
+
+class Drift:
+    """Compares what calls take now with what they took when fewer were under way.
+
+    If latency grows half as fast as the number of calls, or faster, more calls bring more waiting than work: that is
+    where throughput by latency is greatest (L. Kleinrock, "Power and deterministic rules of thumb", 1979). Both
+    latencies are from the present climb, so that what the past was like does not count.
+    """
+
+    def __init__(self) -> None:
+        self._spans: deque[Span] = deque(maxlen=_KEPT)
+        self._count = 0
+        self._total = 0.0
+        self._squares = 0.0
+        self._settling = False
+
+    def add(self, latency: float) -> None:
+        """A call took ``latency`` seconds."""
+        log = math.log(max(latency, 1e-4))
+        self._count += 1
+        self._total += log
+        self._squares += log * log
+
+    def begin(self, level: int | None = None) -> None:
+        """Calls that end from now on belong to another span; those since the last time were ``level`` at once.
+
+        None: they say nothing.
+        """
+        if level is not None and self._count and not self._settling:
+            self._spans.append(Span(level, self._count, self._total, self._squares))
+        self._count, self._total, self._squares, self._settling = 0, 0.0, 0.0, False
+
+    def forget(self) -> None:
+        """Another climb begins; calls that are still under way are none of it."""
+        self._spans.clear()
+        self.begin()
+        self._settling = True
+
+    def verdict(self) -> int | None:
+        """To how many calls to go back, None when nothing speaks for it."""
+        now = _pool(reversed(self._spans))
+        if now is None:
+            return None
+        then = _pool(span for span in reversed(self._spans) if span.level <= _SPAN * now.level)
+        if then is None:
+            return None
+        longer = now.mean - then.mean
+        surely = longer - _SURE * math.sqrt(now.error + then.error)
+        if surely <= 0.5 * math.log(now.level / then.level):
+            return None
+        return max(1, round(_BACK * now.level * math.exp(-longer)))
+
+
+def _pool(spans: Iterable[Span]) -> Span | None:
+    """The first of ``spans`` that are enough to tell something, as one."""
+    count, level, total, squares = 0, 0, 0.0, 0.0
+    for span in spans:
+        count += span.count
+        level += span.level * span.count
+        total += span.total
+        squares += span.squares
+        if count >= SAMPLES:
+            return Span(round(level / count), count, total, squares)
+    return None
