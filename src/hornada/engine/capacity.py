@@ -56,12 +56,14 @@ class Gate:
         """Has ``on_room`` called whenever lines may use more slots than before."""
         self._on_room = on_room
 
-    def enter(self) -> None:
-        """A regular call starts."""
+    def enter(self) -> float:
+        """A regular call starts; the moment, for ``began``."""
         self.regular += 1
+        now = self._clock.monotonic()
         if self._regular_at is None:
-            self._regular_at = self._clock.monotonic()
+            self._regular_at = now
             self._settle()
+        return now
 
     def leave(self) -> None:
         """A regular call ended."""
@@ -127,9 +129,10 @@ class Gate:
             return
         self._settle()
 
-    def began(self, seconds: float, *, beside: bool) -> None:
-        """The answer to a regular call began after ``seconds``; ``beside``: lines were under way when it was made."""
-        self.harm.note(self._clock.monotonic(), seconds, beside=beside)
+    def began(self, entered: float, *, beside: bool) -> None:
+        """The answer to a regular call begins; ``beside``: lines were under way when it entered."""
+        now = self._clock.monotonic()
+        self.harm.note(now, now - entered, beside=beside)
 
     def returned(self) -> None:
         """The model answers again after it was away; if nothing else was under way, it did not refuse for its load."""

@@ -22,7 +22,7 @@ from hornada.engine.declined import Declined, declined
 from hornada.engine.events import Events
 from hornada.engine.models import called
 from hornada.engine.servers import Servers, Way, told
-from hornada.engine.tally import ModelTally, Tally
+from hornada.engine.tally import Tally
 from hornada.engine.usage import UsageRecord
 from hornada.upstream.protocol import Answer, AnswerStream, Failure, StreamBroken, Timeouts
 
@@ -109,16 +109,21 @@ class Gateway:
         If the last one cannot be reached, an earlier one's word that it is busy is the answer.
         """
         path, way, busy = endpoint.removeprefix("/v1"), seat.way, None
+        traffic = self._tally.of(model.name).regular
         while True:
             station = way.go()
             name = station.server.model or model.name
             sent = body if name == asked.model else with_model(body, name)
             answer: Answer | AnswerStream | Failure
             if asked.stream:
-                answer = await station.upstream.stream(path, sent, way.hurried(self._stream_timeouts))
+                begun = station.upstream.stream(path, sent, way.hurried(self._stream_timeouts))
+                answer = await traffic.timed(begun)
             else:
                 timeouts = way.hurried(self._timeouts)
-                answer = await station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+                whole = station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+                answer = await traffic.timed(whole)
+            if not isinstance(answer, Failure):
+                seat.heard(answer.status)
             if way.onward(answer, busy=True):
                 busy = await _word_of(answer) or busy
             elif not isinstance(answer, Failure):
@@ -159,25 +164,21 @@ class Gateway:
         self._record(UsageRecord(principal, model, endpoint, due))
 
 
-async def _timed(
-    tally: ModelTally, call: Awaitable[Answer | AnswerStream | Failure]
-) -> Answer | AnswerStream | Failure:
-    ticket, traffic = tally.begin(), None
-    try:
-        answer = await call
-        traffic = None if isinstance(answer, Failure) else tally.regular
-        return answer
-    finally:
-        tally.end(ticket, traffic)
-
-
 class _Seat:
     """A regular call's place: in its model's gate, and on its way among the servers."""
 
     def __init__(self, gate: Gate, way: Way) -> None:
         self._gate = gate
         self.way = way
-        gate.enter()
+        self._beside = gate.lines > 0
+        self._entered = gate.enter()
+
+    def heard(self, status: int) -> None:
+        """A server's answer begins with this status; the gate learns from that."""
+        if 200 <= status < 300:
+            self._gate.began(self._entered, beside=self._beside)
+        else:
+            self._gate.status(status)
 
     def leave(self) -> None:
         """The call has ended."""

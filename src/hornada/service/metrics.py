@@ -10,11 +10,13 @@ from prometheus_client.registry import Collector
 from hornada.service.wiring import Engine
 
 NAMES = {
-    "hornada_capacity_slots": "Concurrent requests that a model's servers take well.",
+    "hornada_capacity_slots": "Concurrent requests that a model's servers get at most: as configured, learned or cut.",
     "hornada_regular_calls_in_flight": "Regular calls that a model is answering.",
     "hornada_lines_in_flight": "Batch lines that a model is answering.",
     "hornada_lines_waiting": "Batch lines held by this process that wait for a slot or their next try.",
     "hornada_model_away": "1 while a model does not answer and its batches are paused.",
+    "hornada_reserved_slots": "Slots that lines leave free for regular calls.",
+    "hornada_harm_ratio": "95th percentile of regular calls' time to first byte, beside lines by without; 10 minutes.",
     "hornada_chunks_held": "Chunks leased by this process.",
     "hornada_unsaved_result_bytes": "Bytes of results that are not yet durable.",
     "hornada_loop_in_trouble": "1 while a loop cannot do its work.",
@@ -31,14 +33,18 @@ class EngineCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All of NAMES."""
         engine = self._engine
-        by_model = {name: GaugeMetricFamily(name, NAMES[name], labels=["model"]) for name in list(NAMES)[:5]}
+        by_model = {name: GaugeMetricFamily(name, NAMES[name], labels=["model"]) for name in list(NAMES)[:6]}
+        harm = GaugeMetricFamily("hornada_harm_ratio", NAMES["hornada_harm_ratio"], labels=["model"])
         for model in engine.models.catalog().models.values():
             gate = engine.gates.of(model)
             waiting, away = engine.dispatcher.state(model.name)
-            values = (model.capacity, gate.regular, gate.lines, waiting, int(away))
+            values = (gate.capacity, gate.regular, gate.lines, waiting, int(away), gate.reserve)
             for family, value in zip(by_model.values(), values, strict=True):
                 family.add_metric([model.name], value)
+            if gate.harm.ratio is not None:
+                harm.add_metric([model.name], gate.harm.ratio)
         yield from by_model.values()
+        yield harm
         yield GaugeMetricFamily("hornada_chunks_held", NAMES["hornada_chunks_held"], value=engine.dispatcher.held)
         name = "hornada_unsaved_result_bytes"
         yield GaugeMetricFamily(name, NAMES[name], value=engine.dispatcher.unsaved_bytes)

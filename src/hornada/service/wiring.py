@@ -29,12 +29,15 @@ from hornada.engine.eraser import Eraser
 from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
 from hornada.engine.gateway import Gateway
+from hornada.engine.gauge import Gauges
 from hornada.engine.looper import Looper
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.reaper import Reaper
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
+from hornada.engine.tuner import EVERY_S as TUNE_S
+from hornada.engine.tuner import Tuner
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
@@ -75,7 +78,7 @@ class Engine:
         self.owner = new_id()
         self.blobs = open_blobs(installation.blobs)
         self.servers = Servers(connect_upstream)
-        self.gates = Gates()
+        self.gates = Gates(clock)
         self.models = Models(
             installation.models,
             installation.aliases,
@@ -165,6 +168,9 @@ class Engine:
         self._erase = Looper("eraser", self.eraser.once, 1.0)
         self._note_uses = Looper("key uses", self.admission.uses.once, 5.0)
         self._watch = Looper("warden", self.warden.once, 0.5)
+        gauges = Gauges(self.servers.upstream, clock)
+        self.tuner = Tuner(catalog, self.gates, gauges, clock, self.dispatcher.state)
+        self._tune = Looper("tuner", self.tuner.once, TUNE_S)
         self.loops = [
             self._dispatch,
             self._validate,
@@ -176,6 +182,7 @@ class Engine:
             self._erase,
             self._note_uses,
             self._look_at_balances,
+            self._tune,
         ]
         if installation.upstream:
             self.loops.append(self._ask_models)
