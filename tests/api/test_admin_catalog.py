@@ -60,6 +60,8 @@ async def test_a_model_that_is_put_is_shown_and_offered_at_once(site: Site) -> N
         "batch": 6,
         "reserve": 1,
         "harm": None,
+        "batch_priority": None,
+        "paused": False,
         "price": {"input": 5, "cached_input": None, "output": 7},
         "created_at": site.clock.now() // 1_000_000,
     }
@@ -244,3 +246,24 @@ async def test_a_key_sees_the_models_of_its_list_and_their_aliases(site: Site, l
 async def test_the_operator_sees_every_model_on_the_ordinary_routes(site: Site) -> None:
     headers = {"authorization": f"Bearer {OPERATOR_KEY}"}
     assert len((await site.client.get("/v1/models", headers=headers)).json()["data"]) == 2
+
+
+async def test_a_paused_model_says_so_until_it_is_resumed(site: Site) -> None:
+    await told(site, "PUT", "models/acme/m", SPEC)
+    assert (await told(site, "POST", "models/acme/m/pause"))["paused"] is True
+    assert (await told(site, "GET", "models/acme/m"))["paused"] is True
+    assert [model["paused"] for model in (await told(site, "GET", "models"))["data"]] == [False, False, True]
+    shown = await told(site, "GET", "models/acme/m")
+    assert (await told(site, "PUT", "models/acme/m", shown))["paused"] is True, "it is sent back as it was shown"
+    assert (await told(site, "POST", "models/acme/m/resume"))["paused"] is False
+    assert await refused(site, "POST", "models/nobody/pause") == (404, "model_not_found", "model")
+
+
+async def test_the_priority_of_lines_is_kept(site: Site) -> None:
+    put = await told(site, "PUT", "models/m", SPEC | {"batch_priority": 10})
+    assert put["batch_priority"] == 10
+    assert await refused(site, "PUT", "models/m", SPEC | {"batch_priority": "low"}) == (
+        400,
+        "invalid_value",
+        "batch_priority",
+    )

@@ -203,3 +203,21 @@ async def test_cancelling_what_has_ended_is_spelled_by_the_dialect(site: Site, e
     answer = await site.client.post(f"/strict/v1/batches/{batch['id']}/cancel")
     assert answer.status_code == strict
     assert answer.headers.get("x-should-retry") == ("false" if strict == 409 else None)
+
+
+@pytest.mark.parametrize("base", list(DIALECTS))
+async def test_a_batch_is_paused_and_resumed_in_every_dialect(site: Site, base: str) -> None:
+    batch = await made(site, base)
+    answers = [await site.client.post(f"{base}/batches/{batch['id']}/{deed}") for deed in ("pause", "pause", "resume")]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    shown = [answer.json().get("paused") for answer in answers]
+    assert shown == ([None] * 3 if DIALECTS[base] == "novita" else [True, True, None])
+
+
+@pytest.mark.parametrize("deed", ["pause", "resume"])
+async def test_what_has_ended_is_neither_paused_nor_resumed(site: Site, deed: str) -> None:
+    batch = await made(site)
+    await site.client.post(f"/v1/batches/{batch['id']}/cancel")
+    answer = await site.client.post(f"/v1/batches/{batch['id']}/{deed}")
+    assert error(answer) == (400, "batch_not_pausable", None)
+    assert answer.headers["x-should-retry"] == "false"

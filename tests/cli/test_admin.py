@@ -193,3 +193,18 @@ def test_a_revoked_key_is_refused_by_the_next_call(server: Hornada) -> None:
     revoked = time.monotonic()
     assert client.call("GET", "/files").status == 401
     assert time.monotonic() - revoked < 1
+
+
+def test_a_model_is_paused_and_resumed(admin: Admin) -> None:
+    found(admin("model", "set", "pausing", "--upstream", "http://127.0.0.1:1/v1", "--json"))
+    assert found(admin("model", "pause", "pausing", "--json"))["paused"] is True
+    (listed,) = (each for each in found(admin("model", "list", "--json")) if each["name"] == "pausing")
+    assert listed["paused"] is True
+    assert found(admin("model", "resume", "pausing", "--json"))["paused"] is False
+    assert admin("model", "pause", "nobody").exit_code == 2
+
+
+def test_the_priority_of_lines_is_set_and_kept(admin: Admin) -> None:
+    words = ("model", "set", "ranked", "--json")
+    assert found(admin(*words, "--upstream", "http://127.0.0.1:1/v1", "--batch-priority", "10"))["batch_priority"] == 10
+    assert found(admin(*words, "--reserve", "1"))["batch_priority"] == 10

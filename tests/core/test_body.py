@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hornada.core.body import Asked, _examine, _glance, check_request, with_model
+from hornada.core.body import Asked, _examine, _glance, check_request, with_model, with_priority
 from hornada.core.errors import Refusal
 
 CHAT = "/v1/chat/completions"
@@ -152,3 +152,25 @@ def test_whatever_surrounds_the_model_stays(members: list[tuple[str, str, str]],
     body = f'{{{before}"model"{space}:{space}"a"{after}}}'
     expected = f'{{{before}"model"{space}:{space}"b"{after}}}'
     assert with_model(body.encode(), "b") == expected.encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        (b'{"model":"m"}', b'{"model":"m","priority":10}'),
+        (b' {"model" : "m" }\n ', b' {"model" : "m" ,"priority":10}\n '),
+        (b'{"model":"m","seed":1e400,"x":"}"}', b'{"model":"m","seed":1e400,"x":"}","priority":10}'),
+        (b'{"model":"m","x":{"priority":1}}', b'{"model":"m","x":{"priority":1},"priority":10}'),
+        (b'{"model":"m","x":"\\u0070riority"}', b'{"model":"m","x":"\\u0070riority","priority":10}'),
+    ],
+)
+def test_a_priority_is_added_behind_everything_else(body: bytes, sent: bytes) -> None:
+    assert with_priority(body, 10) == sent
+    assert json.loads(sent)["priority"] == 10
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"priority":3,"model":"m"}', b'{"model":"m","priority":null}', b'{"\\u0070riority":3,"model":"m"}']
+)
+def test_the_user_s_own_priority_stands(body: bytes) -> None:
+    assert with_priority(body, 10) == body

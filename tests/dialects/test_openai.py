@@ -35,3 +35,13 @@ def test_a_wrong_key_is_an_invalid_request() -> None:
 
 def test_a_batch_is_spelled_like_infernodes() -> None:
     assert openai.batch(FRESH) == DIALECTS["infernode"].batch(FRESH)
+
+
+def test_a_batch_says_that_it_is_paused_only_while_it_is() -> None:
+    paused = msgspec.structs.replace(FRESH, paused=True)
+    ended = msgspec.structs.replace(paused, status=Status.EXPIRED)
+    for name in ("openai", "infernode"):
+        spelled = DIALECTS[name].batch
+        assert spelled(paused) == spelled(FRESH) | {"paused": True}
+        assert "paused" not in spelled(ended)
+    assert "paused" not in DIALECTS["novita"].batch(paused)

@@ -111,7 +111,13 @@ class House:
             db, blobs, clock, owner=owner, spelling=spelling, limits=self.limits, on_ended=lambda: None
         )
         self.reaper = Reaper(db, blobs, clock, self.files, on_stopped=self._stopped)
-        self.batches = Batches(db, clock, self.limits, on_created=lambda: None, on_cancelled=self._stopped)
+        self.batches = Batches(
+            db, clock, self.limits, on_created=lambda: None, on_cancelled=self._stopped, on_paused=self._paused
+        )
+
+    def _paused(self, batch: Batch) -> None:
+        if batch.paused:
+            self.dispatcher.give_up(batch.id)
 
     def _stopped(self, batch: str, reason: StopReason) -> None:
         self.stopped.append((batch, reason))

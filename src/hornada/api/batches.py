@@ -10,7 +10,7 @@ from hornada.core.errors import Code, Refusal
 
 
 class BatchCalls:
-    """Create, list, show and cancel."""
+    """Create, list, show, pause, resume and cancel."""
 
     def __init__(self, services: Services) -> None:
         self._batches = services.batches
@@ -47,6 +47,14 @@ class BatchCalls:
     async def cancel(self, call: Call) -> Response:
         """``POST /batches/{id}/cancel``; reads no body, whatever the client sends."""
         return json_response(call.dialect.batch(await self._cancelled(call)))
+
+    async def pause(self, call: Call) -> Response:
+        """``POST /batches/{id}/pause``; reads no body."""
+        return json_response(call.dialect.batch(await self._batches.pause(call.principal, call.params["id"])))
+
+    async def resume(self, call: Call) -> Response:
+        """``POST /batches/{id}/resume``; reads no body."""
+        return json_response(call.dialect.batch(await self._batches.resume(call.principal, call.params["id"])))
 
     async def _cancelled(self, call: Call) -> Batch:
         """Cancelling a cancelled batch is a refusal in InferNode's contract and 200 in OpenAI's (R22)."""

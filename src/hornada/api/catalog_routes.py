@@ -25,8 +25,31 @@ _route = partial(Route, root=True)
 
 
 def routes(calls: CatalogCalls) -> tuple[Route, ...]:
-    """All of them; a model's price comes before its name, which may hold slashes."""
-    return (*_prices(calls), *_models(calls), *_aliases(calls))
+    """All of them; what follows a model's name comes before the name alone, which may hold slashes."""
+    return (*_prices(calls), *_pauses(calls), *_models(calls), *_aliases(calls))
+
+
+def _pauses(calls: CatalogCalls) -> tuple[Route, ...]:
+    return (
+        _route(
+            method="POST",
+            path="/admin/models/{name:path}/pause",
+            name="pauseModel",
+            summary="Start no line of a model until it is resumed; regular calls go on",
+            handler=calls.pause,
+            answer=_MODEL,
+            codes=_ONE,
+        ),
+        _route(
+            method="POST",
+            path="/admin/models/{name:path}/resume",
+            name="resumeModel",
+            summary="Let lines of a paused model start again",
+            handler=calls.resume,
+            answer=_MODEL,
+            codes=_ONE,
+        ),
+    )
 
 
 def _prices(calls: CatalogCalls) -> tuple[Route, ...]:

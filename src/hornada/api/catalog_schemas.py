@@ -35,6 +35,7 @@ class PutModel(Strict):
     endpoints: list[str] | None = None
     capacity: Annotated[int, Meta(ge=1)] | Literal["auto"] = AUTO_CAPACITY
     batch: bool | Annotated[int, Meta(ge=0)] = True
+    batch_priority: int | None = None
     reserve: Annotated[int, Meta(ge=0)] | None = None
     harm: Annotated[float, Meta(ge=0)] | None = None
     price: PriceObject | None = None
@@ -54,6 +55,7 @@ class CatalogModelObject(Strict):
     batch: int | Literal[True]
     reserve: int | None
     harm: float | None
+    batch_priority: int | None
     price: PriceObject
     paused: bool
     created_at: Seconds

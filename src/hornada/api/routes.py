@@ -211,6 +211,24 @@ def _batches(calls: BatchCalls) -> tuple[Route, ...]:
             answer=batch,
             codes=(*one, Code.BATCH_NOT_CANCELLABLE, Code.PERMISSION_DENIED),
         ),
+        Route(
+            method="POST",
+            path="/batches/{id}/pause",
+            name="pauseBatch",
+            summary="Start no line of a batch until it is resumed; it still expires",
+            handler=calls.pause,
+            answer=batch,
+            codes=(*one, Code.BATCH_NOT_PAUSABLE, Code.PERMISSION_DENIED),
+        ),
+        Route(
+            method="POST",
+            path="/batches/{id}/resume",
+            name="resumeBatch",
+            summary="Let lines of a paused batch start again",
+            handler=calls.resume,
+            answer=batch,
+            codes=(*one, Code.BATCH_NOT_PAUSABLE, Code.PERMISSION_DENIED),
+        ),
     )
 
 

@@ -158,6 +158,7 @@ class BatchObject(Strict):
     usage: BatchUsage | None
     metadata: dict[str, str] | None
     cost: Annotated[int, Meta(description="Micro-units, once it has ended; InferNode only.")] | UnsetType = UNSET
+    paused: Annotated[bool, Meta(description="Only while it is paused; not in Novita's dialect.")] | UnsetType = UNSET
 
 
 class NovitaBatchObject(Strict):

@@ -123,7 +123,7 @@ class RequestCounts(Struct, frozen=True):
     failed: int = 0
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, gc=False):
     """Tokens, summed over lines. ``cached`` is part of ``input``, ``reasoning`` part of ``output``."""
 
     input: int = 0
@@ -175,6 +175,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     cost: int | None = None
     """Micro-units of all its lines, once it has ended with results."""
+    paused: bool = False
+    """No line of it starts until it is resumed; it still expires."""
 
 
 class BatchFilter(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from hornada.core.errors import Code, Refusal
 CHAT = "/v1/chat/completions"
 
 
-class Asked(Struct, frozen=True):
+class Asked(Struct, frozen=True, gc=False):
     """What the gateway itself reads of a body: the name of the model, and whether the answer is to be streamed."""
 
     model: str
@@ -197,6 +197,13 @@ _decode_raw_model = msgspec.json.Decoder(_RawModel).decode
 _decode_model = msgspec.json.Decoder(_Model).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
+
+class _Ranked(Struct, gc=False):
+    priority: Raw | UnsetType = UNSET
+
+
+_decode_ranked = msgspec.json.Decoder(_Ranked).decode
+
 _MODEL_KEY = re.compile(rb'"model"[ \t\r\n]*+:[ \t\r\n]*+')
 _CANDIDATES = 8
 
@@ -220,3 +227,14 @@ def with_model(body: bytes, model: str) -> bytes:
     members = _decode_members(body)
     members["model"] = Raw(new)
     return msgspec.json.encode(members)
+
+
+def with_priority(body: bytes, priority: int) -> bytes:
+    """The body with a ``priority`` behind all its other bytes, unless the user has given one (vLLM's field).
+
+    The body must have passed ``check_request``.
+    """
+    if (b"priority" in body or rb"\u00" in body) and _decode_ranked(body).priority is not UNSET:
+        return body
+    end = body.rindex(b"}")
+    return b'%b,"priority":%d%b' % (body[:end], priority, body[end:])

@@ -44,7 +44,7 @@ class Model(Struct, frozen=True, kw_only=True):
     ``batch_slots``: the most of them that lines may use, 0 when the model is not batchable. ``reserve``: slots that
     lines leave free, None for a few while there are regular calls. ``harm``: by what part lines may raise the 95th
     percentile of regular calls' time to first byte (0.05: 5 %, and 5 ms), None for no such limit. ``endpoints``: None
-    for all.
+    for all. ``batch_priority``: the ``priority`` that lines are sent with, None for none.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Model(Struct, frozen=True, kw_only=True):
     batch_slots: int = 8
     reserve: int | None = None
     harm: float | None = None
+    batch_priority: int | None = None
     price: Price = Price()
     created_at: int = 0
 

@@ -71,6 +71,7 @@ class Code(StrEnum):
     OBJECT_ABOVE_MAX_PROPERTIES = "object_above_max_properties"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     BATCH_NOT_CANCELLABLE = "batch_not_cancellable"
+    BATCH_NOT_PAUSABLE = "batch_not_pausable"
     TOO_MANY_ACTIVE_BATCHES = "too_many_active_batches"
     RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
     MODEL_OVERLOADED = "model_overloaded"

@@ -34,6 +34,11 @@ MODEL = (
         share(10),
         "By what part lines may raise the 95th percentile of regular calls' time to first byte; no limit by default",
     ),
+    Setting(
+        "batch_priority",
+        whole(-(2**31), 2**31 - 1),
+        "`priority` that lines are sent with where the server takes one (vLLM: the higher, the later); none by default",
+    ),
     Setting("price", TABLE, "Micro-units per million tokens", {}),
 )
 
@@ -86,6 +91,7 @@ def read_model(table: Raw, where: str, problems: Problems) -> Model | None:
         batch_slots=slots,
         reserve=reserve,
         harm=plain["harm"],
+        batch_priority=plain["batch_priority"],
         price=price,
     )
 
@@ -149,6 +155,7 @@ def write_model(model: Model) -> Raw:
         "batch": model.batch_slots if model.batch_slots < MOST_SLOTS or not model.auto else True,
         "reserve": model.reserve,
         "harm": model.harm,
+        "batch_priority": model.batch_priority,
         "price": {name: getattr(model.price, name) for name in model.price.__struct_fields__},
     }
 

@@ -23,5 +23,5 @@ class OpenAI(Spelling):
         Code.MODEL_MISMATCH: "mismatched_model",
         Code.STREAM_NOT_SUPPORTED: "streaming_unsupported",
     }
-    statuses: ClassVar = {Code.BATCH_NOT_CANCELLABLE: 409}
+    statuses: ClassVar = {Code.BATCH_NOT_CANCELLABLE: 409, Code.BATCH_NOT_PAUSABLE: 409}
     kinds = KINDS

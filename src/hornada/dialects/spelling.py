@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from hornada.core.batch import Batch, Finding, RequestCounts, Status, Usage
+from hornada.core.batch import TERMINAL, Batch, Finding, RequestCounts, Status, Usage
 from hornada.core.catalog import Model
 from hornada.core.clock import SECOND
 from hornada.core.errors import Code, Refusal
@@ -68,8 +68,12 @@ class Spelling:
         return status.value
 
     def batch(self, batch: Batch) -> Json:
-        """OpenAI's Batch object: null for what is unset, integer seconds, all five keys of ``usage`` or null."""
+        """OpenAI's Batch object: null for what is unset, integer seconds, all five keys of ``usage`` or null.
+
+        With a key of our own only while it is paused.
+        """
         counts = shown_counts(batch)
+        own: Json = {"paused": True} if batch.paused and batch.status not in TERMINAL else {}
         return {
             "id": self.batch_id(batch.id),
             "object": "batch",
@@ -93,6 +97,7 @@ class Spelling:
             "request_counts": {"total": counts.total, "completed": counts.completed, "failed": counts.failed},
             "usage": usage(batch.usage),
             "metadata": batch.metadata,
+            **own,
         }
 
     def batches(self, page: Page[Batch]) -> Json:

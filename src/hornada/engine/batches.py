@@ -1,4 +1,4 @@
-"""What can be done to batches: create, look at, list, cancel."""
+"""What can be done to batches: create, look at, list, pause, resume, cancel."""
 
 import hashlib
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from hornada.core.page import Page
 from hornada.engine import crashpoint
 from hornada.engine.audit import note
 from hornada.engine.rights import check_owner, check_standing
-from hornada.store import account, idempotency
+from hornada.store import account, idempotency, running
 from hornada.store import batch as rows
 from hornada.store import file as files
 from hornada.store.database import Database, Tx
@@ -25,6 +25,7 @@ ROUTE = "batches"
 RETRY_ROUTE = "batches:same"
 RETRY_WINDOW_S = 600
 _COME_BACK_S = 60
+_PAUSABLE = frozenset({Status.VALIDATING, Status.IN_PROGRESS})
 
 
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batches:
-    """Every write to a batch by its owner. ``on_created`` and ``on_cancelled`` wake the loops."""
+    """Every write to a batch by its owner. The callbacks wake the loops; ``on_paused`` is told of a resume as well."""
 
     def __init__(
         self,
@@ -48,12 +49,14 @@ class Batches:
         *,
         on_created: Callable[[], None],
         on_cancelled: Callable[[str, StopReason], None],
+        on_paused: Callable[[Batch], None] = lambda _: None,
     ) -> None:
         self._db = db
         self._clock = clock
         self._limits = limits
         self._on_created = on_created
         self._on_cancelled = on_cancelled
+        self._on_paused = on_paused
 
     async def create(
         self,
@@ -138,6 +141,44 @@ class Batches:
         crashpoint.reach("cancel_committed")
         self._on_cancelled(batch.id, StopReason.CANCELLED)
         return batch
+
+    async def pause(self, principal: Principal, batch_id: str) -> Batch:
+        """Has no line of a batch started until it is resumed; lines in flight go on, and it still expires.
+
+        Our own: neither seed has it. A paused batch stays as it is. Raises Refusal BATCH_NOT_FOUND, PERMISSION_DENIED
+        as ``cancel`` does, BATCH_NOT_PAUSABLE once no line of it will start any more.
+        """
+        async with self._db.write() as tx:
+            batch = await self._pausable(tx, principal, batch_id, "pause")
+            if not batch.paused:
+                await running.pause(tx, batch.id, self._clock.now())
+                await self._note_pause(tx, principal, batch, "batch.pause")
+            batch = await _visible(tx, principal, batch_id)
+        self._on_paused(batch)
+        return batch
+
+    async def resume(self, principal: Principal, batch_id: str) -> Batch:
+        """Lets lines of a paused batch start again; raises the Refusals of ``pause``."""
+        async with self._db.write() as tx:
+            batch = await self._pausable(tx, principal, batch_id, "resume")
+            if batch.paused:
+                await running.resume(tx, batch.id, self._clock.now())
+                await self._note_pause(tx, principal, batch, "batch.resume")
+            batch = await _visible(tx, principal, batch_id)
+        self._on_paused(batch)
+        return batch
+
+    async def _pausable(self, tx: Tx, principal: Principal, batch_id: str, deed: str) -> Batch:
+        batch = await _visible(tx, principal, batch_id, lock=True)
+        check_owner(principal, batch.member, "created a batch", f"{deed} it")
+        if batch.status not in _PAUSABLE:
+            message = f"Cannot {deed} a batch with status '{batch.status}'."
+            raise Refusal(Code.BATCH_NOT_PAUSABLE, message, should_retry=False)
+        return batch
+
+    async def _note_pause(self, tx: Tx, principal: Principal, batch: Batch, action: str) -> None:
+        if principal.member != batch.member:
+            await note(tx, principal, action, now=self._clock.now(), org=batch.org, target=batch.id)
 
     async def _by_whom(self, tx: Tx, principal: Principal, batch: Batch) -> tuple[Finding, ...]:
         """The entry that says who cancelled somebody else's batch (InferNode)."""

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from hornada.core.answer import Answered, envelope, error_body, read_answer
-from hornada.core.body import Asked, check_request, with_model
+from hornada.core.body import Asked, check_request, with_model, with_priority
 from hornada.core.catalog import Catalog, Model
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
@@ -64,9 +64,12 @@ class Caller:
             return None, _refused(held, line, refusal)
         if model.name != work.chunk.model:
             return Elsewhere(model.name)
+        body = request.body
+        if model.batch_priority is not None:
+            body = with_priority(body, model.batch_priority)
         way = self._servers.way(model)
         try:
-            answer = await self._reach(way, model, work.source.endpoint, asked, request.body)
+            answer = await self._reach(way, model, work.source.endpoint, asked, body)
         finally:
             way.leave()
         if isinstance(answer, Failure):
@@ -82,7 +85,8 @@ class Caller:
             sent = body if asked.model == name else with_model(body, name)
             crashpoint.reach("calls_in_flight")
             timeouts = way.hurried(self._timeouts)
-            answer = await station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+            call = station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+            answer = await self._tally.of(model.name).batch.timed(call)
             if not way.onward(answer, busy=False):
                 return answer
 
@@ -132,7 +136,7 @@ def _failure(failure: Failure) -> tuple[Again, Reply]:
     status = 504 if failure.fault is Fault.TIMEOUT else 502
     reply = Reply(ok=False, status=status, body=envelope(code, message, kind="server_error"))
     unreached = failure.fault is Fault.UNREACHABLE
-    return Again(Kind.BUSY if unreached else Kind.FAILED, unreached=unreached, why=message), reply
+    return Again(Kind.BUSY if unreached else Kind.FAILED, unreached=unreached, why=failure.message), reply
 
 
 def _upstream_error(status: int, message: str) -> Reply:

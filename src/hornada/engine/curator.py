@@ -131,7 +131,7 @@ class Curator:
         await note(tx, by, action, now=self._clock.now(), org=None, target=target, **detail)
 
 
-_TOLD = ("endpoints", "capacity", "auto", "batch_slots", "reserve", "harm", "price")
+_TOLD = ("endpoints", "capacity", "auto", "batch_slots", "reserve", "harm", "batch_priority", "price")
 """What an audit entry tells of a model: nothing that could hold a secret."""
 
 

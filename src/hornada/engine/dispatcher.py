@@ -286,13 +286,18 @@ class Dispatcher:
             stands = standing.get(batch)
             if stands is None or stands.status is not Status.IN_PROGRESS or stands.stop is not None:
                 self.stop_batch(batch, (stands and stands.stop) or StopReason.INTERNAL)
+            elif stands.paused or stands.model in self._catalog().paused:
+                self.give_up(batch)
             else:
-                self._give_up_moved(batch, stands.model)
+                self.give_up(batch, stands.model)
 
-    def _give_up_moved(self, batch: str, model: str | None) -> None:
-        """Starts no line of chunks that another model runs from now on; they are handed back for it to claim."""
+    def give_up(self, batch: str, keep: str | None = None) -> None:
+        """Starts no line of a batch's chunks here, but for those of the model ``keep``; they are handed back.
+
+        Another model runs the batch from now on, or it is paused: whoever claims the chunks next goes on with them.
+        """
         for held in self._of(batch):
-            if held.work.chunk.model != model:
+            if held.work.chunk.model != keep:
                 self._lanes[held.work.chunk.model].stop(held, StopReason.MODEL_GONE)
 
     def _abort_late(self) -> None:
@@ -316,7 +321,9 @@ class Dispatcher:
         """Claims for every model that has slots for lines; the number of chunks."""
         if self._strays:
             await self._recall()
-        open_models = [model for model in self._catalog().models.values() if self._gates.of(model).allowed > 0]
+        catalog = self._catalog()
+        running = (model for name, model in catalog.models.items() if name not in catalog.paused)
+        open_models = [model for model in running if self._gates.of(model).allowed > 0]
         if not open_models or self._room() <= 0:
             return 0
         async with self._db.read() as tx:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from hornada.core.catalog import Catalog, Model, Server, no_such_model
 from hornada.core.errors import Code, Refusal
+from hornada.core.model_table import masked
 from hornada.engine.capacity import Gates
 from hornada.store.catalog import Shelf
 from hornada.upstream.discovery import models as ask
@@ -54,6 +55,7 @@ class Models:
         self._now = now
         self._found = found
         self._named: dict[Server, tuple[str, ...]] = {}
+        self._mute = set[Server]()
         self._shelf = Shelf({}, {})
         self._catalog = self._merged()
 
@@ -65,6 +67,11 @@ class Models:
     def complete(self) -> bool:
         """Whether every server to be asked has answered at least once."""
         return len(self._named) == len(self._discover)
+
+    @property
+    def mute(self) -> int:
+        """How many servers did not say which models they run when they were last asked."""
+        return len(self._mute)
 
     def gone(self, name: str) -> bool:
         """Whether a name stands for nothing, and not only because a server has not yet said what it runs."""
@@ -85,14 +92,22 @@ class Models:
         for server in self._discover:
             names = await ask(self._connect(server))
             if isinstance(names, Failure):
-                if server not in self._named:
-                    log.warning("%s does not say which models it runs: %s", server.url, names.message)
+                self._note_mute(server, names.message)
                 continue
-            if self._named.get(server) != tuple(names):
-                log.info("%s runs %s", server.url, ", ".join(names) or "no model")
+            was_mute = server in self._mute
+            self._mute.discard(server)
+            if was_mute or self._named.get(server) != tuple(names):
+                log.info("%s runs %s", masked(server.url), ", ".join(names) or "no model")
             self._named[server] = tuple(names)
         self._refresh()
         return False
+
+    def _note_mute(self, server: Server, why: str) -> None:
+        """Tells it once, however often it is asked again; ``/readyz`` keeps telling."""
+        if server not in self._mute:
+            known = "; the models that it named stay" if server in self._named else ""
+            log.warning("%s does not say which models it runs%s: %s", masked(server.url), known, why)
+        self._mute.add(server)
 
     def _refresh(self) -> None:
         self._catalog = self._merged()
@@ -113,4 +128,4 @@ class Models:
             if set_model is not None:
                 models[name] = set_model
         aliases = {name: model for name, model in {**self._aliases, **self._shelf.aliases}.items() if model}
-        return Catalog(models=models, aliases=aliases)
+        return Catalog(models=models, aliases=aliases, paused=self._shelf.paused)

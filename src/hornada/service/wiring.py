@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hornada.blobs import open_blobs
 from hornada.core.account import Plan
-from hornada.core.batch import StopReason
+from hornada.core.batch import Batch, StopReason
 from hornada.core.catalog import Model, Server
 from hornada.core.clock import Clock, SystemClock
 from hornada.core.errors import HornadaError
@@ -138,7 +138,7 @@ class Engine:
             on_ended=lambda: self._tidy.ring(),
         )
         self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=lambda: self._dispatch.ring())
-        self.curator = Curator(db, clock, self.models, on_changed=lambda: self._watch.ring())
+        self.curator = Curator(db, clock, self.models, on_changed=self._catalog_changed)
         self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
         self.batches = Batches(
             db,
@@ -146,6 +146,7 @@ class Engine:
             limits,
             on_created=lambda: self._validate.ring(),
             on_cancelled=self._stopped,
+            on_paused=self._paused,
         )
         self.administration = Administration(
             db,
@@ -239,6 +240,15 @@ class Engine:
     def _rights_changed(self) -> None:
         self.admission.forget()
         self._watch.ring()
+
+    def _catalog_changed(self) -> None:
+        self._watch.ring()
+        self._dispatch.ring()
+
+    def _paused(self, batch: Batch) -> None:
+        if batch.paused:
+            self.dispatcher.give_up(batch.id)
+        self._dispatch.ring()
 
     def _accepted(self) -> None:
         self._dispatch.ring()

@@ -26,7 +26,7 @@ _COLUMNS = (
     "id, org, member, key, dialect, endpoint, completion_window, model, names, input_file, status, stop, checked,"
     " created_at, expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at,"
     " cancelled_at, expired_at, total, n_ok, n_failed, output_file, error_file, output_lifetime_s, metadata,"
-    " errors, usage, cost"
+    " errors, usage, cost, paused_at"
 )
 
 
@@ -47,6 +47,7 @@ class Standing(msgspec.Struct, frozen=True):
     status: Status
     stop: StopReason | None
     model: str | None
+    paused: bool = False
 
 
 def _batch(row: Row, counts: RequestCounts) -> Batch:
@@ -82,6 +83,7 @@ def _batch(row: Row, counts: RequestCounts) -> Batch:
         counts=counts,
         usage=_USAGE.decode(row["usage"]) if row["usage"] else None,
         cost=row["cost"],
+        paused=row["paused_at"] is not None,
     )
 
 
@@ -412,9 +414,14 @@ async def standing(tx: Tx, batches: Collection[str]) -> dict[str, Standing]:
     if not batches:
         return {}
     names, params = _names("b", batches)
-    rows = await tx.rows(f"SELECT id, status, stop, model FROM batch WHERE id IN ({names})", **params)  # noqa: S608
+    rows = await tx.rows(f"SELECT id, status, stop, model, paused_at FROM batch WHERE id IN ({names})", **params)  # noqa: S608
     return {
-        row["id"]: Standing(Status(row["status"]), StopReason(row["stop"]) if row["stop"] else None, row["model"])
+        row["id"]: Standing(
+            Status(row["status"]),
+            StopReason(row["stop"]) if row["stop"] else None,
+            row["model"],
+            row["paused_at"] is not None,
+        )
         for row in rows
     }
 

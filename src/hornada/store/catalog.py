@@ -1,4 +1,4 @@
-"""Rows of ``model`` and ``alias``: what operators changed while the server ran; they stand before the configuration."""
+"""Rows of ``model``, ``alias`` and ``paused``: what operators changed; it stands before the configuration."""
 
 from collections.abc import Mapping
 
@@ -12,19 +12,25 @@ _MODEL = msgspec.json.Decoder(Model)
 
 
 class Shelf(Struct, frozen=True):
-    """All rows. ``models``: by name, None for a retired one. ``aliases``: to a catalog name, "" for a removed one."""
+    """All rows. ``models``: by name, None for a retired one. ``aliases``: to a catalog name, "" for a removed one.
+
+    ``paused``: models of which no line starts.
+    """
 
     models: Mapping[str, Model | None]
     aliases: Mapping[str, str]
+    paused: frozenset[str] = frozenset()
 
 
 async def shelf(tx: Tx) -> Shelf:
     """What operators have set."""
     models = await tx.rows("SELECT name, spec, retired_at FROM model")
     aliases = await tx.rows("SELECT name, model FROM alias")
+    paused = await tx.rows("SELECT model FROM paused")
     return Shelf(
         {row["name"]: None if row["retired_at"] is not None else _MODEL.decode(row["spec"]) for row in models},
         {row["name"]: row["model"] for row in aliases},
+        frozenset(row["model"] for row in paused),
     )
 
 
@@ -43,6 +49,7 @@ async def retire(tx: Tx, model: Model, now: int) -> None:
     """Takes a model out of the catalog, wherever it came from."""
     await put_model(tx, model, now)
     await tx.run("UPDATE model SET retired_at = :now WHERE name = :name", name=model.name, now=now)
+    await resume(tx, model.name)
 
 
 async def put_alias(tx: Tx, name: str, model: str, now: int) -> None:
@@ -54,3 +61,17 @@ async def put_alias(tx: Tx, name: str, model: str, now: int) -> None:
         model=model,
         now=now,
     )
+
+
+async def pause(tx: Tx, model: str, now: int) -> None:
+    """Has no line of a model started until ``resume``."""
+    await tx.run(
+        "INSERT INTO paused (model, paused_at) VALUES (:model, :now) ON CONFLICT (model) DO NOTHING",
+        model=model,
+        now=now,
+    )
+
+
+async def resume(tx: Tx, model: str) -> None:
+    """Lets lines of a model start again."""
+    await tx.run("DELETE FROM paused WHERE model = :model", model=model)

@@ -17,11 +17,14 @@ FOREVER = 1 << 60
 _COLUMNS = "batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed"
 _MODELS = msgspec.json.Decoder(frozenset[str])
 _CLAIMABLE = (
-    "batch.status = 'in_progress' AND batch.stop IS NULL AND batch.expires_at > {now} AND EXISTS (SELECT 1 FROM chunk"
+    "batch.status = 'in_progress' AND batch.stop IS NULL AND batch.paused_at IS NULL AND batch.expires_at > {now}"
+    " AND EXISTS (SELECT 1 FROM chunk"
     " WHERE chunk.batch = batch.id AND chunk.state = 'ready' AND chunk.not_before <= {now}"
     " AND chunk.model = batch.model)"
 )
-"""An overdue batch is not claimed from: its chunks would only come back. Nor are chunks that wait for another model."""
+"""An overdue batch is not claimed from: its chunks would only come back. Nor is a paused one, nor are chunks that wait
+for another model.
+"""
 _MODEL_NOW = "(SELECT batch.model FROM batch WHERE batch.id = chunk.batch)"
 _LET_GO = (
     "owner = NULL, lease_until = 0, state = CASE WHEN EXISTS (SELECT 1 FROM batch WHERE batch.id = chunk.batch"

@@ -60,3 +60,15 @@ async def rekey(tx: Tx, batch: str, model: str) -> None:
     """
     await tx.run("UPDATE batch SET model = :model WHERE id = :id AND status = 'in_progress'", id=batch, model=model)
     await tx.run("UPDATE chunk SET model = :model WHERE batch = :id AND state = 'ready'", id=batch, model=model)
+
+
+async def pause(tx: Tx, batch: str, now: int) -> None:
+    """Has no line of a batch started until ``resume``."""
+    await tx.run(
+        "UPDATE batch SET paused_at = COALESCE(paused_at, :now), updated_at = :now WHERE id = :id", id=batch, now=now
+    )
+
+
+async def resume(tx: Tx, batch: str, now: int) -> None:
+    """Lets lines of a batch start again."""
+    await tx.run("UPDATE batch SET paused_at = NULL, updated_at = :now WHERE id = :id", id=batch, now=now)

@@ -15,7 +15,7 @@ ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Catalog nam
 AliasArgument = Annotated[str, typer.Argument(metavar="ALIAS", help="The alias.")]
 _COLUMNS = ("name", "upstream", "endpoints", "capacity", "batch", "reserve", "harm", "price")
 _PRICE = ("name", "input", "cached_input", "output")
-_SET = ("upstream", "endpoints", "capacity", "batch", "reserve", "harm", "price")
+_SET = ("upstream", "endpoints", "capacity", "batch", "reserve", "harm", "batch_priority", "price")
 
 
 @command(app, "list")
@@ -51,6 +51,9 @@ def change(
         float | None,
         typer.Option(metavar="X", help="By what part lines may raise regular calls' p95 to first byte; 0.05: 5 %."),
     ] = None,
+    batch_priority: Annotated[
+        int | None, typer.Option("--batch-priority", metavar="N", help="Priority that lines are sent with (vLLM).")
+    ] = None,
 ) -> Answered:
     """Add a model, or change what is given of one; a model that was retired is back."""
     known = _known(desk, name)
@@ -61,6 +64,7 @@ def change(
         "batch": _value(batch),
         "reserve": reserve,
         "harm": harm,
+        "batch_priority": batch_priority,
     }
     body |= {field: value for field, value in given.items() if value is not None}
     body["upstream"] = _servers(body.get("upstream", []), upstream or [], _secret(api_key), upstream_model)
