@@ -117,7 +117,6 @@ async def open_site(
             billing=Billing(db, clock, usage.once),
             ready=readiness,
             metrics=metrics,
-            limits=limits,
             dialects=DIALECTS,
             administration=Administration(
                 db, clock, {"default": plan}, on_changed=admission.forget, on_erasing=lambda: None

@@ -57,7 +57,7 @@ class App:
         gateway = Gateway(
             lambda: catalog, self.servers, self.gates, limits=limits, record=self.records.append, admit=anybody
         )
-        self.regular = Regular(gateway, limits)
+        self.regular = Regular(gateway)
         self.port = 0
         self.gone = asyncio.Event()
 

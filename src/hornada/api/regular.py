@@ -9,7 +9,6 @@ from starlette.types import Receive, Scope, Send
 from hornada.api.call import ClientGone, header
 from hornada.core.account import Principal
 from hornada.core.errors import Code, Refusal
-from hornada.core.limits import Limits
 from hornada.engine.declined import Declined
 from hornada.engine.gateway import Called, CalledStream, Gateway
 
@@ -21,9 +20,8 @@ _NOT_IMPLEMENTED = 501
 class Regular:
     """A raw ASGI handler, entered when the caller is known. Refusals and ClientGone are for its caller to answer."""
 
-    def __init__(self, gateway: Gateway, limits: Limits) -> None:
+    def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        self._most = limits.request_bytes
 
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, principal: Principal, endpoint: str, request_id: str
@@ -55,24 +53,26 @@ class Regular:
         if encoding.lower() != "identity":
             what = f"Content-Encoding '{encoding[:64]}' is not supported for this call; send the body as it is."
             raise Refusal(Code.UNSUPPORTED_ENCODING, what)
+        most = self._gateway.request_bytes
         declared = header(scope, b"content-length") or "0"
-        if declared.isdecimal() and (len(declared) > 18 or int(declared) > self._most):
-            raise self._too_large(declared)
+        if declared.isdecimal() and (len(declared) > 18 or int(declared) > most):
+            raise _too_large(most, declared)
         message = await receive()
         pieces, size = [], 0
         while message["type"] == "http.request":
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
-            if size > self._most:
-                raise self._too_large(f"more than {self._most}")
+            if size > most:
+                raise _too_large(most, f"more than {most}")
             if not message.get("more_body", False):
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
             message = await receive()
         raise ClientGone
 
-    def _too_large(self, actual: str) -> Refusal:
-        message = f"The request body is too large: at most {self._most} bytes are taken here, but got {actual}."
-        return Refusal(Code.REQUEST_TOO_LARGE, message)
+
+def _too_large(most: int, actual: str) -> Refusal:
+    message = f"The request body is too large: at most {most} bytes are taken here, but got {actual}."
+    return Refusal(Code.REQUEST_TOO_LARGE, message)
 
 
 async def _watch(receive: Receive, task: "asyncio.Task[None]") -> None:

@@ -107,7 +107,7 @@ def table(services: Services, document: Callable[[], dict[str, Any]], page: Call
         *batches,
         *_models(ModelCalls(services)),
         *money_routes.routes(BillingCalls(services)),
-        *_regular(Regular(services.gateway, services.limits)),
+        *_regular(Regular(services.gateway)),
         *catalog_routes.routes(CatalogCalls(services)),
         *admin_routes(services),
         *_operations(OperationCalls(services, document, page)),

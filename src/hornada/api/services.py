@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from hornada.core.catalog import Catalog
-from hornada.core.limits import Limits
 from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
@@ -38,7 +37,6 @@ class Services:
     billing: Billing
     ready: Callable[[], Awaitable[Readiness]]
     metrics: Callable[[], bytes]
-    limits: Limits
     dialects: Mapping[str, str]
     administration: Administration
     curator: Curator

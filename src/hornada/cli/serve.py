@@ -1,5 +1,7 @@
 """``hornada serve``: the server."""
 
+import os
+
 import typer
 
 from hornada.cli.settings import ConfigFlag, DataFlag, HostFlag, PortFlag, RoleFlag, UpstreamFlag, settings
@@ -16,6 +18,7 @@ def serve(
     """Serve the API and run batches until stopped."""
     flags = {"server.host": host, "server.port": port, "data": data, "upstream": upstream, "role": role}
     found = settings(config, flags)
+    from hornada.config import Origin
     from hornada.service import serve as start
 
-    raise typer.Exit(start(found))
+    raise typer.Exit(start(found, Origin(config, os.environ, flags)))

@@ -58,6 +58,10 @@ class Batches:
         self._on_cancelled = on_cancelled
         self._on_paused = on_paused
 
+    def adopt(self, limits: Limits) -> None:
+        """Takes over changed limits; what has begun keeps those that it began with."""
+        self._limits = limits
+
     async def create(
         self,
         principal: Principal,

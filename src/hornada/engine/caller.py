@@ -41,6 +41,10 @@ class Caller:
         self._tally = tally or Tally()
         self._missing = billing.missing_usage
         self._servers = servers
+        self.adopt(limits)
+
+    def adopt(self, limits: Limits) -> None:
+        """Takes over changed limits; what has begun keeps those that it began with."""
         self._max_bytes = limits.response_bytes
         total = limits.upstream_timeout_s
         self._timeouts = Timeouts(connect=min(10.0, total), first_byte=total, total=total)

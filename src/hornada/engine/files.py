@@ -41,6 +41,10 @@ class Files:
         self._limits = limits
         self._keys: AsyncIterator[tuple[str, int]] | None = None
 
+    def adopt(self, limits: Limits) -> None:
+        """Takes over changed limits; what has begun keeps those that it began with."""
+        self._limits = limits
+
     @property
     def max_bytes(self) -> int:
         """The most bytes that a file may have."""

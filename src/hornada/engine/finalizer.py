@@ -55,6 +55,10 @@ class Finalizer:
         self._limits = limits
         self._on_ended = on_ended
 
+    def adopt(self, limits: Limits) -> None:
+        """Takes over changed limits; what has begun keeps those that it began with."""
+        self._limits = limits
+
     async def once(self) -> bool:
         """Assembles one batch; False when there is none."""
         async with self._db.write() as tx:

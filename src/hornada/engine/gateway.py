@@ -62,10 +62,15 @@ class Gateway:
         self._tally = tally or Tally()
         self._servers = servers
         self._gates = gates
-        self._max_bytes = limits.response_bytes
         self._record = record
         self._admit = admit
         self._billing = billing
+        self.adopt(limits)
+
+    def adopt(self, limits: Limits) -> None:
+        """Takes over changed limits; what has begun keeps those that it began with."""
+        self.request_bytes = limits.request_bytes
+        self._max_bytes = limits.response_bytes
         silence = limits.upstream_timeout_s
         self._timeouts = Timeouts(connect=min(10.0, silence), first_byte=silence, total=silence)
         self._stream_timeouts = replace(self._timeouts, total=math.inf)

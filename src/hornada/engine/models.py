@@ -47,7 +47,7 @@ class Models:
         now: int,
         found: Callable[[str, Server], Model] = lambda name, server: Model(name=name, servers=(server,)),
     ) -> None:
-        self._configured = {m.name: m if m.created_at else replace(m, created_at=now) for m in configured}
+        self._configured = _dated(configured, {}, now)
         self._aliases = dict(aliases)
         self._discover = tuple(discover)
         self._connect = connect
@@ -80,6 +80,22 @@ class Models:
         retired = self._catalog.aliases.get(name, name) in self._shelf.models
         removed = self._shelf.aliases.get(name) == ""
         return self.complete or retired or removed
+
+    def configure(
+        self, configured: Sequence[Model], aliases: Mapping[str, str], discover: Sequence[Server], now: int
+    ) -> None:
+        """Takes over another configuration; what operators have set stands before it as before."""
+        self._configured = _dated(configured, self._configured, now)
+        self._aliases = dict(aliases)
+        self._discover = tuple(discover)
+        self._named = {server: names for server, names in self._named.items() if server in self._discover}
+        self._mute.intersection_update(self._discover)
+        self._refresh()
+
+    @property
+    def servers(self) -> frozenset[Server]:
+        """Every server that a model runs on or that is asked for its models."""
+        return frozenset((*self._discover, *(s for model in self._catalog.models.values() for s in model.servers)))
 
     def overlay(self, shelf: Shelf) -> None:
         """Takes over what operators have set: it stands before the configuration and what servers say."""
@@ -129,3 +145,9 @@ class Models:
                 models[name] = set_model
         aliases = {name: model for name, model in {**self._aliases, **self._shelf.aliases}.items() if model}
         return Catalog(models=models, aliases=aliases, paused=self._shelf.paused)
+
+
+def _dated(configured: Sequence[Model], known: Mapping[str, Model], now: int) -> dict[str, Model]:
+    """Models by name; one that is new is as old as this moment."""
+    since = {model.name: known[model.name].created_at if model.name in known else now for model in configured}
+    return {m.name: m if m.created_at else replace(m, created_at=since[m.name]) for m in configured}

@@ -58,6 +58,10 @@ class Validator:
         self._limits = limits
         self._on_accepted = on_accepted
 
+    def adopt(self, limits: Limits) -> None:
+        """Takes over changed limits; what has begun keeps those that it began with."""
+        self._limits = limits
+
     async def once(self) -> bool:
         """Checks one batch; False when there is none."""
         async with self._db.write() as tx:

@@ -3,18 +3,21 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 
-from hornada.config import Config
+from hornada.config import Config, Origin
 from hornada.core.run import Progress, RunRequest
 
 Ask = Callable[[str, str, bytes], tuple[int, bytes]]
 """Method, path with its query, and body; answers status and body."""
 
 
-def serve(config: Config) -> int:
-    """Serves until stopped; the exit code (0 after a graceful stop, 2 when it cannot start)."""
+def serve(config: Config, origin: Origin | None = None) -> int:
+    """Serves until stopped; the exit code (0 after a graceful stop, 2 when it cannot start).
+
+    ``origin``: where the configuration is read again when it changes.
+    """
     from hornada.service.serving import serve as run
 
-    return run(config)
+    return run(config, origin)
 
 
 def local(config: Config, key: str | None) -> AbstractContextManager[Ask]:

@@ -14,11 +14,14 @@ import uvicorn
 
 from hornada.api.app import build
 from hornada.api.services import Readiness, Services
-from hornada.config import Config
+from hornada.config import Config, Origin
 from hornada.core.catalog import Server
 from hornada.core.errors import Unavailable
 from hornada.engine import crashpoint
+from hornada.engine.looper import Looper
 from hornada.service.lock import Locked, lock
+from hornada.service.reload import LOOK_S, Reloader
+from hornada.service.tuning import tune
 from hornada.service.wiring import Engine, Installation
 
 log = logging.getLogger("hornada")
@@ -28,8 +31,11 @@ GRACE_S = 20.0
 _CANNOT_START = 2
 
 
-def serve(config: Config) -> int:
-    """Serves until SIGTERM or SIGINT; 0 after a graceful stop, 2 when it cannot start."""
+def serve(config: Config, origin: Origin | None = None) -> int:
+    """Serves until SIGTERM or SIGINT; 0 after a graceful stop, 2 when it cannot start.
+
+    ``origin``: where the configuration is read again when it changes, or on SIGHUP.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     crashpoint.arm(os.environ.get("HORNADA_CRASH_AT"))
     import uvloop
@@ -37,7 +43,7 @@ def serve(config: Config) -> int:
     try:
         with _listen(config) as listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             lock(Path(config.data))
-            runner.run(_serve(config, listener))
+            runner.run(_serve(config, origin, listener))
     except (Locked, Unavailable, OSError, ValueError) as error:
         sys.stderr.write(f"hornada cannot start: {error}\n")
         return _CANNOT_START
@@ -56,8 +62,8 @@ def _listen(config: Config) -> Iterator[socket.socket]:
         yield listener
 
 
-async def _serve(config: Config, listener: socket.socket) -> None:
-    async with _engine(config) as engine:
+async def _serve(config: Config, origin: Origin | None, listener: socket.socket) -> None:
+    async with _engine(config) as engine, _reloading(engine, config, origin):
         first = config.bootstrap
         made = await engine.admission.bootstrap(first.organization, first.key, first.credit)
         host, port = listener.getsockname()[:2]
@@ -79,8 +85,36 @@ async def _serve(config: Config, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.handle_exit, number, None)
+        tune()
         _announce(address, made)
         await server.serve(sockets=[listener])
+
+
+@contextlib.asynccontextmanager
+async def _reloading(engine: Engine, config: Config, origin: Origin | None) -> AsyncIterator[None]:
+    """Follows the configuration for as long as it is open."""
+    if origin is None:
+        yield
+        return
+
+    async def apply(found: Config) -> None:
+        logging.getLogger().setLevel(found.server.log_level.upper())
+        await engine.adopt(installation(found))
+
+    reloader = Reloader(config, origin, apply)
+    looper = Looper("configuration", reloader.once, LOOK_S)
+
+    def hang_up() -> None:
+        reloader.ask()
+        looper.ring()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    task = asyncio.create_task(looper.run())
+    try:
+        yield
+    finally:
+        looper.stop()
+        await task
 
 
 class Quiet(uvicorn.Server):
@@ -140,7 +174,6 @@ def services(engine: Engine, config: Config) -> Services:
         currency=config.billing.currency,
         ready=ready,
         metrics=metrics,
-        limits=config.limits,
         dialects=config.server.dialects,
         administration=engine.administration,
         survey=engine.survey,

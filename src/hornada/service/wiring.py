@@ -72,7 +72,7 @@ class Engine:
 
     def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
         limits = installation.limits
-        self.limits = limits
+        self.plans = dict(installation.plans)
         self.db = db
         self.clock = clock
         self.owner = new_id()
@@ -88,7 +88,7 @@ class Engine:
             now=clock.now(),
             found=installation.discovered,
         )
-        self.admission = Admission(db, clock, installation.plans, installation.operator_key)
+        self.admission = Admission(db, clock, self.plans, installation.operator_key)
         self.meter = Meter(clock)
         self.budget = Budget(db, clock, on_stopped=self._stopped)
         self.usage = UsageLog(db, clock, self.budget)
@@ -104,6 +104,7 @@ class Engine:
             admit=self.budget.admit,
             billing=installation.billing,
         )
+        self.caller = Caller(catalog, self.servers, limits, installation.billing)
         self.dispatcher = Dispatcher(
             db,
             self.blobs,
@@ -111,8 +112,8 @@ class Engine:
             owner=self.owner,
             catalog=catalog,
             gates=self.gates,
-            caller=Caller(catalog, self.servers, limits, installation.billing),
-            plans=installation.plans,
+            caller=self.caller,
+            plans=self.plans,
             spelling=spelling,
             budget=self.budget,
             on_settled=lambda: self._finalize.ring(),
@@ -124,7 +125,7 @@ class Engine:
             owner=self.owner,
             catalog=catalog,
             models_known=lambda: self.models.complete,
-            plans=installation.plans,
+            plans=self.plans,
             limits=limits,
             on_accepted=self._accepted,
         )
@@ -151,7 +152,7 @@ class Engine:
         self.administration = Administration(
             db,
             clock,
-            installation.plans,
+            self.plans,
             on_changed=self._rights_changed,
             on_erasing=lambda: self._erase.ring(),
         )
@@ -184,9 +185,8 @@ class Engine:
             self._note_uses,
             self._look_at_balances,
             self._tune,
+            self._ask_models,
         ]
-        if installation.upstream:
-            self.loops.append(self._ask_models)
         self.dispatcher.bell(self._dispatch.ring)
         self.budget.bell(self._dispatch.ring)
         self._tasks: list[asyncio.Task[None]] = []
@@ -231,6 +231,24 @@ class Engine:
             await self.admission.uses.once()
         await self.servers.close()
         await self.db.close()
+
+    async def adopt(self, installation: Installation) -> None:
+        """Takes over what can change while it runs: models, aliases, plans, limits, servers to ask for models.
+
+        Running batches follow through the warden.
+        """
+        self.plans.clear()
+        self.plans.update(installation.plans)
+        for part in (self.gateway, self.caller, self.files, self.batches, self.validator, self.finalizer):
+            part.adopt(installation.limits)
+        now = self.clock.now()
+        self.models.configure(installation.models, installation.aliases, installation.upstream, now)
+        self._asked_at = -_DISCOVER_S
+        self._rights_changed()
+        self._catalog_changed()
+        for loop in (self._ask_models, self._validate):
+            loop.ring()
+        await self.servers.retain(self.models.servers)
 
     @property
     def troubles(self) -> list[str]:
