@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-SAMPLES = 64
-"""Calls that a latency is taken from, at least."""
+SAMPLES = (16, 64)
+"""Calls that a latency is taken from, at least: few see soonest what is plain, more see what is not."""
 _SPAN = 0.7
 """Latency is held against that at no more than this part of the present calls, so that a difference can show."""
-_SURE = 1.5
+_SURE = 1.8
 """Standard errors by which a difference must pass the bound."""
-_BACK = 0.8
-"""Part of the calls that the server did not make wait to which a step down goes, to see the latency there afresh."""
+_BACK = (0.8, 0.5)
+"""To which part of the calls that did not seem to wait a step down goes, to see the latency there afresh: where about
+half of what was added had to wait, and where all of it had to, so that those before it may have waited too."""
 _KEPT = 256
 
 
@@ -75,27 +76,34 @@ class Drift:
 
     def verdict(self) -> int | None:
         """To how many calls to go back, None when nothing speaks for it."""
-        now = _pool(reversed(self._spans))
+        verdicts = (self._verdict(samples) for samples in SAMPLES)
+        return next((verdict for verdict in verdicts if verdict is not None), None)
+
+    def _verdict(self, samples: int) -> int | None:
+        now = _pool(reversed(self._spans), samples)
         if now is None:
             return None
-        then = _pool(span for span in reversed(self._spans) if span.level <= _SPAN * now.level)
+        then = _pool((span for span in reversed(self._spans) if span.level <= _SPAN * now.level), samples)
         if then is None:
             return None
         longer = now.mean - then.mean
         surely = longer - _SURE * math.sqrt(now.error + then.error)
-        if surely <= 0.5 * math.log(now.level / then.level):
+        more = math.log(now.level / then.level)
+        if surely <= 0.5 * more:
             return None
-        return max(1, round(_BACK * now.level * math.exp(-longer)))
+        waits = min(1.0, 2 * longer / more - 1)
+        back = _BACK[0] + waits * (_BACK[1] - _BACK[0])
+        return max(1, round(back * now.level * math.exp(-longer)))
 
 
-def _pool(spans: Iterable[Span]) -> Span | None:
-    """The first of ``spans`` that are enough to tell something, as one."""
+def _pool(spans: Iterable[Span], samples: int) -> Span | None:
+    """The first of ``spans`` that hold so many calls, as one."""
     count, level, total, squares = 0, 0, 0.0, 0.0
     for span in spans:
         count += span.count
         level += span.level * span.count
         total += span.total
         squares += span.squares
-        if count >= SAMPLES:
+        if count >= samples:
             return Span(round(level / count), count, total, squares)
     return None

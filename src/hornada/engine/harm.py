@@ -9,6 +9,7 @@ LEAST = 20
 SLACK_S = 0.005
 """What is never called harm, in seconds."""
 _MOST = 2000
+_LOOK_S = 5.0
 _STEP_S = 10.0
 _RELEASE_S = 60.0
 _PAUSE_S = 1.0
@@ -49,7 +50,9 @@ class Harm:
         self.pausing = False
         self._beside = _Times()
         self._alone = _Times()
+        self._looked = float("-inf")
         self._stepped = float("-inf")
+        self._needed = False
         self._paused = float("-inf")
         self._quiet: float | None = None
         self._next_pause = float("-inf")
@@ -59,32 +62,35 @@ class Harm:
         (self._beside if beside else self._alone).add(now, seconds)
 
     def tick(self, now: float, *, lines: int, capacity: int) -> None:
-        """Judges; at most one step in ten seconds, each on calls that were made since the one before."""
-        alone, beside = self._alone.since(now - SPAN_S), self._beside.since(max(self._stepped, now - SPAN_S))
+        """Judges every five seconds; at most one step in ten, each on calls that were made since the one before."""
+        if now - self._looked >= _LOOK_S:
+            self._looked = now
+            self._look(now, capacity)
+        self._rest(now, lines=lines)
+
+    def _look(self, now: float, capacity: int) -> None:
+        alone, beside = self._alone.since(now - SPAN_S), self._beside.since(now - SPAN_S)
+        fresh = self._beside.since(max(self._stepped, now - SPAN_S))
         known = len(alone) >= LEAST
-        if known and len(beside) >= LEAST:
-            self.ratio = _p95(beside) / max(_p95(alone), 1e-6)
-            if self.most is not None and now - self._stepped >= _STEP_S:
-                self._judge(now, _p95(alone) * (1 + self.most) + SLACK_S, beside, capacity)
-        elif not beside and not self._beside.since(now - SPAN_S):
+        self._needed = self.most is not None and not known and len(beside) >= LEAST
+        if known and len(fresh) >= LEAST:
+            self.ratio = _p95(fresh) / max(_p95(alone), 1e-6)
+        elif not beside:
             self.ratio = None
-        self._rest(now, lines=lines, needed=self.most is not None and not known and len(beside) >= LEAST)
+        if self.most is None or now - self._stepped < _STEP_S:
+            return
+        allowed = _p95(alone) * (1 + self.most) + SLACK_S if known else float("inf")
+        if len(fresh) >= LEAST and _late(fresh, allowed, sure=2) and self.reserve < capacity:
+            self.reserve, self._stepped = self.reserve + 1, now
+            return
+        calm = now - self._stepped >= _RELEASE_S and not _late(self._beside.since(now - _RELEASE_S), allowed)
+        if self.reserve and calm:
+            self.reserve, self._stepped = self.reserve - 1, now
 
-    def _judge(self, now: float, allowed: float, beside: list[float], capacity: int) -> None:
-        """Of n calls n/20 may be later than allowed; twice the deviation of that number more is no chance."""
-        late = sum(seconds > allowed for seconds in beside)
-        fair = len(beside) / 20
-        if late > fair + 2 * (fair * 0.95) ** 0.5:
-            self.reserve = min(capacity, self.reserve + 1)
-            self._stepped = now
-        elif late <= fair and self.reserve and now - self._stepped >= _RELEASE_S:
-            self.reserve -= 1
-            self._stepped = now
-
-    def _rest(self, now: float, *, lines: int, needed: bool) -> None:
+    def _rest(self, now: float, *, lines: int) -> None:
         """Begins a pause when one is due; ends it a second after the last line, or when that takes too long."""
         if not self.pausing:
-            if needed and lines and now >= self._next_pause:
+            if self._needed and lines and now >= self._next_pause:
                 self.pausing, self._paused, self._quiet = True, now, None
             return
         if self._quiet is None and not lines:
@@ -93,6 +99,12 @@ class Harm:
         if over or (self._quiet is None and now - self._paused >= _DRAIN_S):
             self.pausing = False
             self._next_pause = now + max(_PAUSE_EVERY_S, _DEAREST * (now - self._paused)) - (now - self._paused)
+
+
+def _late(times: list[float], allowed: float, sure: float = 0) -> bool:
+    """Whether more than one of twenty is later than allowed, by so many standard deviations of that number."""
+    fair = len(times) / 20
+    return sum(seconds > allowed for seconds in times) > fair + sure * (fair * 0.95) ** 0.5
 
 
 def _p95(times: list[float]) -> float:

@@ -6,6 +6,8 @@ from hornada.engine.gauge import Load
 
 WINDOW_S = 1.0
 """How long everything must go well before one more request is allowed."""
+_LEAST = 16
+"""Requests that must have ended in a window, beside every slot's, before latency says anything."""
 _PATIENCE = 16
 """Windows to wait, at most, before a step that did not go well the last times is tried again."""
 
@@ -26,7 +28,7 @@ class Limiter:
         self.reason = ""
         """Why the limit is lower than it was, in words for people; empty when nothing has lowered it."""
         self._drift = Drift()
-        self._began = float("-inf")
+        self._began: float | None = None
         self._turned = 0
         self._soiled = False
         self._clean = 0
@@ -93,7 +95,7 @@ class Limiter:
 
         ``full``: all of the limit was used and lines waited; ``load``: what gauges say, None where there are none.
         """
-        if not full:
+        if not full or self._began is None:
             self._begin(now)
             self._last = load
             return
@@ -101,7 +103,7 @@ class Limiter:
             self.by_latency = load is None
             if load is not None:
                 self._heed(load, in_flight)
-        if now - self._began >= WINDOW_S and (not self.by_latency or self._turned >= self.limit):
+        if now - self._began >= WINDOW_S and (not self.by_latency or self._turned >= max(self.limit, _LEAST)):
             self._judge(now)
 
     def _heed(self, load: Load, in_flight: int) -> None:
