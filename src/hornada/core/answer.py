@@ -14,7 +14,7 @@ MAX_MESSAGE = 500
 """Characters of a foreign body that an envelope quotes."""
 
 
-class Answered(Struct, frozen=True):
+class Answered(Struct, frozen=True, gc=False):
     """A good answer on one line. ``usage`` None: it reports none; ``odd``: what it reports was clamped."""
 
     body: bytes

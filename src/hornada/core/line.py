@@ -9,14 +9,14 @@ from hornada.core.batch import StopReason, Usage
 from hornada.core.errors import Refusal
 
 
-class Request(Struct, frozen=True):
+class Request(Struct, frozen=True, gc=False):
     """One line of an input file as it goes to a model server. ``body`` is the user's bytes."""
 
     custom_id: str
     body: bytes
 
 
-class Reply(Struct, frozen=True):
+class Reply(Struct, frozen=True, gc=False):
     """A line that was answered or refused: ``ok`` for the output file, else for the error file.
 
     ``body`` is JSON on one line, safe for every reader. ``usage`` and ``cost`` (micro-units) are what it is charged

@@ -7,7 +7,7 @@ from msgspec import Struct
 _ENTRY = struct.Struct("<HBII")
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """Where one result lies in the segment's bytes; ``line`` counts from the chunk's first."""
 
     line: int
