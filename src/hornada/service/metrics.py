@@ -17,6 +17,8 @@ NAMES = {
     "hornada_model_away": "1 while a model does not answer and its batches are paused.",
     "hornada_reserved_slots": "Slots that lines leave free for regular calls.",
     "hornada_harm_ratio": "95th percentile of regular calls' time to first byte, beside lines by without; 10 minutes.",
+    "hornada_model_paused": "1 while the operator has paused a model, so that none of its lines starts.",
+    "hornada_server_healthy": "1 while a model's server is in use, 0 while it is left out but for a probe.",
     "hornada_chunks_held": "Chunks leased by this process.",
     "hornada_unsaved_result_bytes": "Bytes of results that are not yet durable.",
     "hornada_loop_in_trouble": "1 while a loop cannot do its work.",
@@ -35,7 +37,14 @@ class EngineCollector(Collector):
         engine = self._engine
         by_model = {name: GaugeMetricFamily(name, NAMES[name], labels=["model"]) for name in list(NAMES)[:6]}
         harm = GaugeMetricFamily("hornada_harm_ratio", NAMES["hornada_harm_ratio"], labels=["model"])
-        for model in engine.models.catalog().models.values():
+        paused = GaugeMetricFamily("hornada_model_paused", NAMES["hornada_model_paused"], labels=["model"])
+        name = "hornada_server_healthy"
+        healthy = GaugeMetricFamily(name, NAMES[name], labels=["model", "server"])
+        catalog = engine.models.catalog()
+        for model in catalog.models.values():
+            paused.add_metric([model.name], int(model.name in catalog.paused))
+            for server, well in engine.servers.health(model).items():
+                healthy.add_metric([model.name, server], int(well))
             gate = engine.gates.of(model)
             waiting, away = engine.dispatcher.state(model.name)
             values = (gate.capacity, gate.regular, gate.lines, waiting, int(away), gate.reserve)
@@ -44,7 +53,7 @@ class EngineCollector(Collector):
             if gate.harm.ratio is not None:
                 harm.add_metric([model.name], gate.harm.ratio)
         yield from by_model.values()
-        yield harm
+        yield from (harm, paused, healthy)
         yield GaugeMetricFamily("hornada_chunks_held", NAMES["hornada_chunks_held"], value=engine.dispatcher.held)
         name = "hornada_unsaved_result_bytes"
         yield GaugeMetricFamily(name, NAMES[name], value=engine.dispatcher.unsaved_bytes)
