@@ -178,6 +178,7 @@ def services(engine: Engine, config: Config) -> Services:
         administration=engine.administration,
         survey=engine.survey,
         curator=engine.curator,
+        waiting_for=engine.outlook.waiting_for,
         batches_enabled=config.server.batches,
     )
 
