@@ -11,7 +11,7 @@ from hornada.api.app import App, build
 from hornada.api.services import Readiness, Services
 from hornada.blobs import open_blobs
 from hornada.core.account import Plan
-from hornada.core.batch import Usage
+from hornada.core.batch import Batch, Usage
 from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND
 from hornada.core.limits import Limits
@@ -86,6 +86,7 @@ async def open_site(
     ready: Sequence[str] = (),
     used: bool = True,
     metrics: Callable[[], bytes] = lambda: b"hornada_up 1\n",
+    waiting_for: Callable[[Batch], str | None] = lambda _: None,
 ) -> AsyncIterator[Site]:
     """Opens an application with one organization whose key is ``KEY``; ``ready`` are reasons why it is not."""
     clock, limits = Hands(), Limits(file_bytes=4096)
@@ -124,6 +125,7 @@ async def open_site(
             curator=Curator(db, clock, models, on_changed=lambda: None),
             survey=Survey(db),
             batches_enabled=batches_enabled,
+            waiting_for=waiting_for,
         )
         app = build(services)
         transport = httpx2.ASGITransport(app=app)

@@ -221,3 +221,13 @@ async def test_what_has_ended_is_neither_paused_nor_resumed(site: Site, deed: st
     answer = await site.client.post(f"/v1/batches/{batch['id']}/{deed}")
     assert error(answer) == (400, "batch_not_pausable", None)
     assert answer.headers["x-should-retry"] == "false"
+
+
+async def test_a_live_batch_says_what_it_waits_for_in_infernodes_dialect_only(tmp_path: Path) -> None:
+    async with open_site(tmp_path, waiting_for=lambda batch: f"{batch.status}, to be sure") as site:
+        batch = await made(site)
+        assert batch["hornada"] == {"waiting_for": "validating, to be sure"}
+        for base, name in DIALECTS.items():
+            shown = (await site.client.get(f"{base}/batches/{batch['id']}")).json()
+            listed = (await site.client.get(f"{base}/batches")).json()["data"][0]
+            assert shown.get("hornada") == listed.get("hornada") == (batch["hornada"] if name == "infernode" else None)

@@ -132,6 +132,12 @@ class BatchErrors(Strict):
     data: list[BatchError]
 
 
+class BatchOutlook(Strict):
+    """Keys of our own on a live batch. ``waiting_for``: why it does not move, in words; null while its lines run."""
+
+    waiting_for: str | None
+
+
 class BatchObject(Strict):
     """A batch."""
 
@@ -159,6 +165,7 @@ class BatchObject(Strict):
     metadata: dict[str, str] | None
     cost: Annotated[int, Meta(description="Micro-units, once it has ended; InferNode only.")] | UnsetType = UNSET
     paused: Annotated[bool, Meta(description="Only while it is paused; not in Novita's dialect.")] | UnsetType = UNSET
+    hornada: BatchOutlook | UnsetType = UNSET
 
 
 class NovitaBatchObject(Strict):

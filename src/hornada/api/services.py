@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
+from hornada.core.batch import Batch
 from hornada.core.catalog import Catalog
 from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
@@ -26,7 +27,10 @@ class Readiness(Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """Engine and values behind the routes. ``dialects`` maps a base path such as ``/v1`` to a dialect's name."""
+    """Engine and values behind the routes. ``dialects`` maps a base path such as ``/v1`` to a dialect's name.
+
+    ``waiting_for``: what a live batch waits for, in words; None while it runs.
+    """
 
     files: Files
     batches: Batches
@@ -41,5 +45,6 @@ class Services:
     administration: Administration
     curator: Curator
     survey: Survey
+    waiting_for: Callable[[Batch], str | None] = lambda _: None
     batches_enabled: bool = True
     currency: str = "USD"

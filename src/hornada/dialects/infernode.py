@@ -14,6 +14,10 @@ class InferNode(Spelling):
     sha_headers = ("X-Saptiva-Content-SHA256", *Spelling.sha_headers)
     dedup_headers = ("X-Saptiva-Deduplicated-From", *Spelling.dedup_headers)
 
+    def outlook(self, waiting_for: str | None) -> Json:
+        """A key of our own; ``waiting_for`` is null while lines run."""
+        return {"hornada": {"waiting_for": waiting_for}}
+
     def batch(self, batch: Batch) -> Json:
         """OpenAI's Batch object; once it has ended, with our own ``cost`` in micro-units (contract 8)."""
         spelled = super().batch(batch)

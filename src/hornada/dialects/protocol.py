@@ -86,6 +86,10 @@ class Dialect(Protocol):
         """A Batch object."""
         ...
 
+    def outlook(self, waiting_for: str | None) -> Json:
+        """Keys beside those of a live batch: what it waits for, in words; none where there is no place for them."""
+        ...
+
     def batches(self, page: Page[Batch]) -> Json:
         """A page of batches."""
         ...

@@ -100,6 +100,10 @@ class Spelling:
             **own,
         }
 
+    def outlook(self, waiting_for: str | None) -> Json:  # noqa: ARG002 - for dialects that have a place for it
+        """No more keys than OpenAI's."""
+        return {}
+
     def batches(self, page: Page[Batch]) -> Json:
         """A page of batches."""
         return listing([self.batch(batch) for batch in page.items], more=page.more)

@@ -112,6 +112,15 @@ class Dispatcher:
         lanes = self._lanes.get(model)
         return (lanes.waiting, lanes.health.away) if lanes is not None else (0, False)
 
+    def away_s(self, model: str) -> float | None:
+        """For how many seconds a model has been away; None when it is not, for all that is known here."""
+        lanes = self._lanes.get(model)
+        return lanes.health.away_s if lanes is not None else None
+
+    def runs(self, batch: str) -> bool:
+        """Whether model servers are answering lines of a batch now."""
+        return any(held.in_flight for held in self._of(batch))
+
     @property
     def in_flight(self) -> int:
         """Lines that model servers are answering."""

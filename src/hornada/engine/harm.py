@@ -1,5 +1,6 @@
 """How much later regular calls begin to be answered because lines run beside them, and what that costs the lines."""
 
+import math
 from collections import deque
 
 SPAN_S = 600.0
@@ -104,7 +105,7 @@ class Harm:
 def _late(times: list[float], allowed: float, sure: float = 0) -> bool:
     """Whether more than one of twenty is later than allowed, by so many standard deviations of that number."""
     fair = len(times) / 20
-    return sum(seconds > allowed for seconds in times) > fair + sure * (fair * 0.95) ** 0.5
+    return sum(seconds > allowed for seconds in times) > fair + sure * math.sqrt(fair * 0.95)
 
 
 def _p95(times: list[float]) -> float:

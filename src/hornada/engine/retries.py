@@ -147,6 +147,11 @@ class Health:
         """The probe ended without saying anything (it was aborted, or not sent)."""
         self.probing = False
 
+    @property
+    def away_s(self) -> float | None:
+        """For how many seconds it has been away; None when it is not."""
+        return self._clock.monotonic() - self._away_since if self.away else None
+
     def wait(self) -> float:
         """Seconds until the next probe may start."""
         return max(0.0, self._probe_at - self._clock.monotonic())

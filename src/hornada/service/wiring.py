@@ -33,6 +33,7 @@ from hornada.engine.gauge import Gauges
 from hornada.engine.looper import Looper
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
+from hornada.engine.outlook import Outlook
 from hornada.engine.reaper import Reaper
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
@@ -171,6 +172,7 @@ class Engine:
         self._note_uses = Looper("key uses", self.admission.uses.once, 5.0)
         self._watch = Looper("warden", self.warden.once, 0.5)
         gauges = Gauges(self.servers.upstream, clock)
+        self.outlook = Outlook(catalog, self.gates, self.dispatcher, clock)
         self.tuner = Tuner(catalog, self.gates, gauges, clock, self.dispatcher.state)
         self._tune = Looper("tuner", self.tuner.once, TUNE_S)
         self.loops = [
