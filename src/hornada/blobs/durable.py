@@ -14,7 +14,7 @@ _folders = threading.Lock()
 
 
 def make_folder(folder: Path) -> None:
-    """Creates a folder and its parents; they outlast a crash when this returns."""
+    """Creates a folder and its parents, for this user only; they outlast a crash when this returns."""
     with _folders:
         _make(folder)
 
@@ -23,8 +23,13 @@ def _make(folder: Path) -> None:
     if folder.is_dir():
         return
     _make(folder.parent)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     sync_folder(folder.parent)
+
+
+def private(path: str, flags: int) -> int:
+    """Opens a file that, when this makes it, only this user can read: what ``open`` takes as its opener."""
+    return os.open(path, flags, 0o600)
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from hornada.blobs.durable import (
     changing,
     make_folder,
+    private,
     read_exactly,
     reading,
     sync_folder,
@@ -43,7 +44,7 @@ class LocalWriter:
         self._target = target
         self._aside = aside
         with changing(key):
-            self._file = FileIO(aside, "x")
+            self._file = FileIO(aside, "x", opener=private)
             fcntl.flock(self._file, fcntl.LOCK_EX)
         self._lock = threading.Lock()
         self._hash = hashlib.sha256()
@@ -129,6 +130,7 @@ class LocalBlobs:
         with changing(f"blobs in {root}"):
             make_folder(self._aside)
             self._sweep()
+            self._made = _identity(root)
 
     async def writer(self, key: str) -> LocalWriter:
         """Starts a blob; invisible until it is committed."""
@@ -179,11 +181,24 @@ class LocalBlobs:
             for each in found:
                 yield each
 
+    async def probe(self) -> None:
+        """Raises Unavailable when the folder is no longer the one that was opened, or takes no bytes."""
+        await asyncio.to_thread(self._probe)
+
     def path(self, key: str) -> Path:
         """The file of a key; raises ValueError for a key that could lie outside the folder."""
         if not _KEY.fullmatch(key):
             raise ValueError(f"not a key: {key!r}")
         return self._root / key
+
+    def _probe(self) -> None:
+        with changing(f"blobs in {self._root}"):
+            if _identity(self._root) != self._made:
+                raise Unavailable(f"the blobs' folder {self._root} was replaced by another one")
+            path = self._aside / new_id()
+            with FileIO(path, "x", opener=private) as file:
+                file.write(b"?")
+                path.unlink()
 
     def _sweep(self) -> None:
         """Removes what writers left that were killed; living ones hold a lock."""
@@ -226,6 +241,11 @@ class LocalBlobs:
                     path.relative_to(self._root).as_posix(),
                     path.stat().st_mtime_ns // 1000,
                 )
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
 
 
 def _listed(folder: Path) -> list[Path]:

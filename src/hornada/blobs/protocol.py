@@ -74,6 +74,10 @@ class Blobs(Protocol):
         """Every stored key with the time of its last change, in microseconds since 1970."""
         ...
 
+    async def probe(self) -> None:
+        """Raises Unavailable when nothing could be stored now; cheap."""
+        ...
+
     def path(self, key: str) -> Path | None:
         """The blob as a local file, where it is one."""
         ...

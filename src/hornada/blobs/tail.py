@@ -59,7 +59,7 @@ class Tail:
         path = self._root / self._key
         make_folder(path.parent)
         fresh = not path.exists()
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._size = os.fstat(self._descriptor).st_size
         if fresh:
             os.fsync(self._descriptor)

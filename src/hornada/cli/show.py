@@ -30,7 +30,8 @@ def toml(config: Config) -> Iterator[str]:
     yield from _pairs({"role": config.role, "data": config.data, "upstream": urls, "upstream_api_key": key})
     server, limits, bootstrap = config.server, config.limits, config.bootstrap
     key = MASK if server.operator_key else None
-    flat = {"host": server.host, "port": server.port, "batches": server.batches, "operator_key": key}
+    flat = {name: getattr(server, name) for name in server.__struct_fields__ if name != "dialects"}
+    flat["operator_key"] = key
     yield from _section("server", flat)
     yield from _section("server.dialects", server.dialects)
     storage = {"database": masked(config.storage.database), "blobs": masked(config.storage.blobs)}

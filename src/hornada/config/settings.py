@@ -1,6 +1,12 @@
 """Every setting, one row each: key, kind, default and what it is for; the reference is generated from here."""
 
-from hornada.config.tree import DEFAULT_DATA, DEFAULT_DIALECTS, BootstrapSettings, ProcessRole, ServerSettings
+from hornada.config.tree import (
+    DEFAULT_DATA,
+    DEFAULT_DIALECTS,
+    BootstrapSettings,
+    ProcessRole,
+    ServerSettings,
+)
 from hornada.core.account import Plan
 from hornada.core.kinds import (
     BLOBS,
@@ -32,6 +38,14 @@ SERVER = (
         ("host", TEXT, "Address to listen on"),
         ("port", whole(0, 65535), "Port to listen on; 0 lets the system choose"),
         ("batches", FLAG, "When false, every `/batches` path answers 404"),
+        ("shutdown_grace_s", seconds(0), "Seconds that calls in flight get when the server is asked to stop"),
+        (
+            "log_level",
+            one_of(("debug", "info", "warning", "error")),
+            "What is logged on stderr: this and what is graver",
+        ),
+        ("log_format", one_of(("text", "json")), 'How a line of the log looks; "json" is one object a line'),
+        ("access_log", FLAG, "Log every call with its request id and the id of its key"),
     ),
     Setting("server.operator_key", TEXT, "Key of the operator, who administers every organization", secret=True),
     Setting("server.dialects", TABLE, "Base path to dialect; what is given replaces the default", DEFAULT_DIALECTS),

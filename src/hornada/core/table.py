@@ -53,7 +53,7 @@ class Problems:
     def unknown(self, key: str, name: str, known: list[str], what: str = "setting") -> None:
         """Notes a name that means nothing, with the nearest one that does."""
         near = get_close_matches(name, known, n=1, cutoff=0.6)
-        hint = f'; did you mean "{near[0]}"?' if near else "; known: " + ", ".join(known)
+        hint = f'; did you mean "{near[0]}"?' if near else "; known: " + (", ".join(known) or "none")
         self.add(key, f"unknown {what}{hint}")
 
 

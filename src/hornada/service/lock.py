@@ -4,21 +4,33 @@ import fcntl
 import os
 from pathlib import Path
 
+from hornada.core.errors import Unavailable
+
 
 class Locked(Exception):
     """Another process uses the folder."""
 
 
 def lock(folder: Path) -> int:
-    """Takes the folder for this process, making it if need be; the lock ends with the process.
+    """Takes the folder for this process; the lock ends with the process, and no child inherits it.
 
-    Raises Locked, and OSError when the folder cannot be made. No child process inherits it.
+    A folder that is missing is made, for this user only; one that is there keeps its mode. Raises Locked, and
+    Unavailable when the folder cannot be made or used.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = _opened(folder)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
         raise Locked(f"{folder} is in use by another hornada process") from None
     return handle
+
+
+def _opened(folder: Path) -> int:
+    what = "made"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        what = "used"
+        return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(f"the data folder {folder} cannot be {what}: {error.strerror}") from error

@@ -8,6 +8,8 @@ take turns at an asyncio lock. Readers have connections of their own and a consi
 """
 
 import asyncio
+import logging
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +23,8 @@ from hornada.store.database import Row, Tx, Value
 from hornada.store.lane import Lane
 from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_sqlite
+
+log = logging.getLogger("hornada")
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -59,8 +63,11 @@ class Sqlite:
 
     @classmethod
     async def open(cls, path: Path, clock: Clock) -> "Sqlite":
-        """Opens the file, which is made when it is missing (its folder too). Raises Unavailable or Broken."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Opens the file, which is made when it is missing (its folder too), for this user only.
+
+        SQLite gives its other files the mode of this one. Raises Unavailable or Broken.
+        """
+        _make(path)
         writer = _Connection(path, read_only=False)
         await writer.open()
         readers = [_Connection(path, read_only=True) for _ in range(READERS)]
@@ -221,6 +228,16 @@ class _Transaction:
     def _undo(self) -> None:
         if self._connection.driver.in_transaction:
             self._connection.driver.execute("ROLLBACK")
+
+
+def _make(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            log.info("new ledger at %s", path)
+    except OSError as error:
+        raise Unavailable(f"the ledger {path} cannot be made: {error.strerror}") from error
 
 
 def _fetch_all(driver: sqlite3.Connection, text: str, params: Bound) -> list[sqlite3.Row]:
