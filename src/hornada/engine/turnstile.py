@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-A_TURN = 24
+A_TURN = 16
 """Lines that may start in one turn of the loop."""
 
 
