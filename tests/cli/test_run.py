@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from hornada.cli.app import app
@@ -17,9 +18,10 @@ from hornada.cli.exit import ExitCode
 from hornada.cli.progress import Lines
 from hornada.cli.run import again, follow
 from hornada.core.batch import Status
-from hornada.core.run import Progress, RunRequest, Unreachable
+from hornada.core.run import Occupied, Progress, RunRequest, Unreachable
 
 REQUEST = RunRequest(input="in.jsonl", output="out.jsonl", upstream="http://h/v1", api_key="sk-hidden")
+COMMAND = "hornada run in.jsonl -o out.jsonl"
 
 
 def state(status: Status, done: int = 0, failed: int = 0, total: int = 4, message: str | None = None) -> Progress:
@@ -34,7 +36,7 @@ async def told(*states: Progress | BaseException) -> AsyncIterator[Progress]:
 
 
 def outcome(capsys: pytest.CaptureFixture[str], *states: Progress | BaseException) -> tuple[ExitCode, str]:
-    code = follow(told(*states), REQUEST, Lines(io.StringIO(), lambda: 0.0))
+    code = follow(told(*states), REQUEST, Lines(io.StringIO(), lambda: 0.0), COMMAND)
     captured = capsys.readouterr()
     assert captured.out == ""
     return code, captured.err
@@ -61,9 +63,23 @@ def test_a_file_with_faults_exits_2_and_tells_them(capsys: pytest.CaptureFixture
 def test_a_server_that_does_not_answer_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
     code, said = outcome(capsys, Unreachable("http://h/v1 does not answer: connection refused."))
     assert code == 3
-    assert said.startswith(
-        "http://h/v1 does not answer: connection refused. No line has run yet. To go on: hornada run"
-    )
+    assert said == f"http://h/v1 does not answer: connection refused. No line has run yet. To go on: {COMMAND}\n"
+
+
+def test_a_run_that_was_done_already_says_so_and_exits_as_it_did_then(capsys: pytest.CaptureFixture[str]) -> None:
+    done = Progress(total=4, completed=3, failed=1, status=Status.COMPLETED, already=True)
+    code, said = outcome(capsys, done)
+    assert code == 1
+    assert said == "already done: 4 lines, 1 failed. Results: out.jsonl. To run it again: --overwrite.\n"
+    assert outcome(capsys, replace(done, completed=4, failed=0))[0] == 0
+
+
+def test_what_lies_in_the_way_exits_2_with_the_two_ways_on(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = outcome(capsys, Occupied("out.jsonl holds the 4 results of another input, a.jsonl."))
+    assert code == 2
+    assert said.startswith("out.jsonl holds the 4 results of another input, a.jsonl. Nothing was run.")
+    assert "--overwrite" in said
+    assert "another -o" in said
 
 
 def test_an_interrupted_run_exits_130_and_says_what_is_kept_and_how_to_go_on(
@@ -80,19 +96,22 @@ def test_an_interrupted_run_exits_130_and_says_what_is_kept_and_how_to_go_on(
         finally:
             closed = True
 
-    assert follow(interrupted(), REQUEST, Lines(io.StringIO(), lambda: 0.0)) == 130
+    assert follow(interrupted(), REQUEST, Lines(io.StringIO(), lambda: 0.0), COMMAND) == 130
     assert closed
     said = capsys.readouterr().err
     assert "3 of 4 lines are done and kept." in said
-    assert f"To go on: {again(REQUEST)}" in said
+    assert f"To go on: {COMMAND}" in said
 
 
-def test_the_command_that_goes_on_is_the_same_one_without_its_key() -> None:
+def test_the_command_that_goes_on_repeats_what_was_given_and_hides_the_key() -> None:
     request = RunRequest(
-        input="my in", output="o", upstream="http://h/v1", model="m", endpoint="/v1/embeddings", api_key="sk-hidden"
+        input="my in", output="o", upstream="http://h/v1", model="m", api_key="sk-hidden", max_wait=90.0, overwrite=True
     )
-    assert again(request) == (
-        "hornada run 'my in' -o o --upstream http://h/v1 --model m --endpoint /v1/embeddings --concurrency 8"
+    assert again(request, {"model", "max_wait"}) == (
+        "HORNADA_UPSTREAM_API_KEY=... hornada run 'my in' -o o --model m --max-wait 90"
+    )
+    assert again(replace(request, api_key=None), {"upstream", "concurrency"}) == (
+        "hornada run 'my in' -o o --upstream http://h/v1 --concurrency 8"
     )
 
 
@@ -122,6 +141,8 @@ def test_a_line_is_said_when_something_else_is_told_or_five_seconds_have_gone_by
         (["IN", "-o", "nowhere/o", "--upstream", "http://h/v1"], "must be a file in a folder that exists"),
         (["IN", "-o", "IN", "--upstream", "http://h/v1"], "must be another file than INPUT"),
         (["IN", "-o", "o", "--upstream", "http://h/v1", "--concurrency", "0"], "--concurrency"),
+        (["IN", "-o", "o", "--upstream", "http://a/v1,http://b/v1"], "must be one URL"),
+        (["IN", "-o", "o", "--upstream", "http://h/v1", "--max-wait", "0"], "--max-wait"),
         (["IN", "-o", "o"], "--upstream"),
     ],
 )
@@ -129,6 +150,7 @@ def test_a_wrong_call_exits_2_and_says_why(
     arguments: list[str], fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HORNADA_UPSTREAM", raising=False)
     (tmp_path / "IN").write_text("{}\n")
     result = CliRunner().invoke(app, ["run", *arguments])
     assert result.exit_code == 2

@@ -23,8 +23,9 @@ def lines(*contents: str) -> bytes:
 
 def start(folder: Path, upstream: str, *more: str) -> subprocess.Popen[str]:
     program = "from hornada.cli import main; main()"
-    command = [sys.executable, "-c", program, "run", "in.jsonl", "-o", "out.jsonl", "--upstream", upstream, *more]
+    command = [sys.executable, "-c", program, "run", "in.jsonl", "-o", "out.jsonl", *more]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("HORNADA_")}
+    environ["HORNADA_UPSTREAM"] = upstream
     return subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True)
 
 
@@ -46,7 +47,24 @@ def test_every_line_is_answered_in_input_order(tmp_path: Path) -> None:
     found = results(tmp_path)
     assert [line["custom_id"] for line in found] == [f"{i}-{c}" for i, c in enumerate("abcdefghijklmno")]
     assert found[2]["response"]["body"]["choices"][0]["message"]["content"] == "C"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl", "out.jsonl.hornada"]
+    assert sorted(path.name for path in (tmp_path / "out.jsonl.hornada").iterdir()) == ["lock", "run.json"]
+
+
+def test_what_is_done_is_not_done_again_nor_lost_to_another_input(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines("a", "refuse"))
+    with ModelServer() as server:
+        assert run(tmp_path, server.base)[0] == 1
+        code, said = run(tmp_path, server.base)
+        assert (code, "already done: 2 lines, 1 failed" in said) == (1, True)
+        (tmp_path / "in.jsonl").write_bytes(lines("b"))
+        code, said = run(tmp_path, server.base)
+        assert code == 2
+        assert said.startswith("out.jsonl holds the 2 results of an earlier in.jsonl.")
+        assert [line["custom_id"] for line in results(tmp_path)] == ["0-a", "1-refuse"]
+        assert len(server.asked) == 2
+        assert run(tmp_path, server.base, "--overwrite")[0] == 0
+    assert [line["custom_id"] for line in results(tmp_path)] == ["0-b"]
 
 
 def test_a_line_that_the_model_server_refuses_makes_it_exit_1(tmp_path: Path) -> None:
@@ -94,10 +112,31 @@ def test_after_ctrl_c_the_same_command_goes_on_and_runs_nothing_twice(tmp_path: 
         said = process.stderr.read()
         process.stderr.close()
         assert "4 of 10 lines are done and kept." in said
-        assert "To go on: hornada run in.jsonl -o out.jsonl" in said
+        assert said.endswith("To go on: hornada run in.jsonl -o out.jsonl --concurrency 1\n")
         server.gate.set()
         code, said = run(tmp_path, server.base, "--concurrency", "1")
     assert code == 0, said
     assert len(results(tmp_path)) == 10
     assert sorted(set(server.asked[:4])) == list("abcd")
     assert not set(server.asked[5:]) & set("abcd"), "what was kept is not asked again"
+
+
+def test_a_server_that_goes_away_in_the_middle_is_waited_for_so_long_and_what_is_done_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines(*"abcdef"))
+    with ModelServer(free=2) as server:
+        server.gate.clear()
+        process = start(tmp_path, server.base, "--concurrency", "1", "--max-wait", "2")
+        assert process.stderr is not None
+        said = ""
+        while "2 of 6 lines" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+    said += process.communicate(timeout=60)[1]
+    assert process.returncode == 3
+    assert f"No line has got a result from {server.base} for" in said
+    assert "2 of 6 lines are done and kept. To go on: hornada run" in said
+    with ModelServer() as server:
+        code, said = run(tmp_path, server.base)
+    assert (code, "in progress: 2 of 6 lines (going on where it was)" in said) == (0, True)
+    assert len(server.asked) == 4

@@ -33,6 +33,7 @@ class ModelServer:
         self.holding = False
         self.script: Callable[[str, int], Say] = lambda text, nth: Say()
         self.models: list[str] = []
+        self.models_status = 200
         self._changed = asyncio.Condition()
 
     @property
@@ -75,7 +76,7 @@ class ModelServer:
 
     async def _answer(self, head: bytes, body: bytes, reader: asyncio.StreamReader) -> Say | None:
         if head.startswith(b"GET"):
-            return Say(body=msgspec.json.encode({"data": [{"id": name} for name in self.models]}))
+            return Say(self.models_status, body=msgspec.json.encode({"data": [{"id": name} for name in self.models]}))
         text = text_of(msgspec.json.decode(body))
         async with self._changed:
             self.calls[text] += 1

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -15,10 +15,12 @@ from hornada.cli.progress import Reporter, reporter, spoken
 from hornada.core.batch import Status
 from hornada.core.catalog import ENDPOINTS
 from hornada.core.kinds import URL
-from hornada.core.run import Progress, RunRequest, Unreachable
+from hornada.core.run import Occupied, Progress, RunRequest, Unreachable
 
 
 def _url(text: str) -> str:
+    if len(text.replace(",", " ").split()) > 1:
+        raise typer.BadParameter(f'must be one URL, not "{text}"')
     try:
         return cast("str", URL.read(text))
     except ValueError:
@@ -38,6 +40,7 @@ def _output(path: Path) -> Path:
 
 
 def run(
+    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(metavar="INPUT", exists=True, dir_okay=False, readable=True, help="JSONL file of requests."),
@@ -46,7 +49,14 @@ def run(
         Path, typer.Option("--output", "-o", metavar="OUT", callback=_output, help="Where the results go.")
     ],
     upstream: Annotated[
-        str, typer.Option("--upstream", metavar="URL", callback=_url, help="Base URL of the model server, up to /v1.")
+        str,
+        typer.Option(
+            "--upstream",
+            metavar="URL",
+            envvar="HORNADA_UPSTREAM",
+            callback=_url,
+            help="Base URL of the model server, up to /v1.",
+        ),
     ],
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="Model to call, instead of what the lines say.")
@@ -60,10 +70,23 @@ def run(
         str | None,
         typer.Option("--api-key", metavar="KEY", envvar="HORNADA_UPSTREAM_API_KEY", help="Key of the model server."),
     ] = None,
+    max_wait: Annotated[
+        float | None,
+        typer.Option(
+            "--max-wait",
+            metavar="SECONDS",
+            min=1,
+            help="Stop when no line has got a result for so long; what is done is kept.  [default: wait without end]",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start anew; drop the results and the progress that are there.")
+    ] = False,
 ) -> None:
     """Run the requests of one file against a model server, without a server of our own.
 
-    Results are in input order. Stopped half way, the same command goes on where it was.
+    Results are in input order. Stopped half way, the same command goes on where it was; done already, it calls
+    nothing. Results or progress of another input or model are not touched without --overwrite.
     """
     if output.exists() and output.samefile(source):
         raise typer.BadParameter("must be another file than INPUT", param_hint="--output")
@@ -75,10 +98,14 @@ def run(
         endpoint=endpoint,
         concurrency=concurrency,
         api_key=api_key,
+        max_wait=max_wait,
+        overwrite=overwrite,
     )
+    sources = {name: context.get_parameter_source(name) for name in _REPEATED}
+    given = [name for name, found in sources.items() if found is not None and found.name == "COMMANDLINE"]
     from hornada.service import run_file
 
-    raise typer.Exit(follow(run_file(request), request, reporter(sys.stderr, time.monotonic)))
+    raise typer.Exit(follow(run_file(request), request, reporter(sys.stderr, time.monotonic), again(request, given)))
 
 
 class Watch:
@@ -95,18 +122,21 @@ class Watch:
                 shown.update(state)
 
 
-def follow(progress: AsyncIterator[Progress], request: RunRequest, shown: Reporter) -> ExitCode:
-    """Shows a run to its end and tells how it ended; what the exit code says."""
+def follow(progress: AsyncIterator[Progress], request: RunRequest, shown: Reporter, command: str) -> ExitCode:
+    """Shows a run to its end and tells how it ended; what the exit code says. ``command`` goes on with it."""
     watch = Watch()
     try:
         with shown:
             _run(watch(progress, shown))
     except KeyboardInterrupt:
-        _say(f"Interrupted. {_kept(watch.last)} To go on: {again(request)}")
+        _say(f"Interrupted. {_kept(watch.last)} To go on: {command}")
         return ExitCode.INTERRUPTED
     except Unreachable as error:
-        _say(f"{error} {_kept(watch.last)} To go on: {again(request)}")
+        _say(f"{error} {_kept(watch.last)} To go on: {command}")
         return ExitCode.UNREACHABLE
+    except Occupied as error:
+        _say(f"{error} Nothing was run. To drop that and start anew: --overwrite. To keep it: another -o.")
+        return ExitCode.USAGE
     return _ended(watch.last, request)
 
 
@@ -123,7 +153,11 @@ def _ended(last: Progress | None, request: RunRequest) -> ExitCode:
     if last is None or last.status is Status.FAILED:
         _say("Nothing was run: " + ((last and last.message) or "the file was not accepted."))
         return ExitCode.USAGE
-    _say(f"{spoken(last)}. Results: {request.output}")
+    if last.already:
+        failed = f"{last.failed} failed"
+        _say(f"already done: {last.total} lines, {failed}. Results: {request.output}. To run it again: --overwrite.")
+    else:
+        _say(f"{spoken(last)}. Results: {request.output}")
     if last.message:
         _say(last.message)
     return ExitCode.SOME_FAILED if last.failed or last.status is not Status.COMPLETED else ExitCode.DONE
@@ -134,14 +168,26 @@ def _kept(last: Progress | None) -> str:
     return f"{done} of {last.total} lines are done and kept." if last and last.total else "No line has run yet."
 
 
-def again(request: RunRequest) -> str:
-    """The command that goes on with a run, without its key."""
-    words = ["hornada", "run", request.input, "-o", request.output, "--upstream", request.upstream]
-    if request.model:
-        words += ["--model", request.model]
-    if request.endpoint:
-        words += ["--endpoint", request.endpoint]
-    return shlex.join([*words, "--concurrency", str(request.concurrency)])
+_REPEATED = {
+    "upstream": "--upstream",
+    "model": "--model",
+    "concurrency": "--concurrency",
+    "endpoint": "--endpoint",
+    "max_wait": "--max-wait",
+}
+
+
+def again(request: RunRequest, given: Collection[str]) -> str:
+    """The command that goes on with a run, which names its key but never shows it.
+
+    ``given``: the settings that were flags, and so are flags again.
+    """
+    words = ["hornada", "run", request.input, "-o", request.output]
+    for name, flag in _REPEATED.items():
+        if name in given:
+            value = getattr(request, name)
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    return ("HORNADA_UPSTREAM_API_KEY=... " if request.api_key else "") + shlex.join(words)
 
 
 def _say(text: str) -> None:

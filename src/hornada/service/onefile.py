@@ -4,29 +4,37 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from hornada.core.account import Plan, Principal
 from hornada.core.batch import TERMINAL, Batch, Finding, Status
 from hornada.core.catalog import Model, Server
+from hornada.core.clock import Clock
 from hornada.core.errors import Refusal
 from hornada.core.file import File
 from hornada.core.ids import new_secret
-from hornada.core.jsonl import parse_requests
 from hornada.core.limits import DialectRules, Limits
 from hornada.core.run import Progress, RunRequest, Unreachable
 from hornada.dialects import DIALECTS
+from hornada.service import runnote
+from hornada.service.joining import join
 from hornada.service.lock import Locked, lock
+from hornada.service.runnote import Note
 from hornada.service.wiring import Engine, Installation
 from hornada.upstream import connect as connect_upstream
+from hornada.upstream.discovery import KeyRefused
 from hornada.upstream.discovery import models as ask
 from hornada.upstream.protocol import Failure, Fault
 
 _POLL_S = 0.2
 _GRACE_S = 0.5
+_QUIET_S = 20
+"""Without a result for so long, the progress says that it waits."""
+_UNAUTHORIZED = 401
 _YEAR_S = 365 * 86_400
 _BLOCK = 1 << 20
 _LIMITS = Limits(
@@ -52,8 +60,9 @@ class _Line(msgspec.Struct):
 async def run_file(request: RunRequest) -> AsyncIterator[Progress]:
     """Runs a file to its end and writes ``request.output``, results in input order, failures among them.
 
-    Stopped at any moment, the same request goes on where it was: the ledger lies in ``<output>.hornada``, which is
-    removed at the end. Raises Unreachable when the model server does not answer at the start.
+    Stopped at any moment, the same request goes on where it was: the ledger lies in ``<output>.hornada``. At the end
+    only a note stays there, by which the same request is known to be done already. Raises Unreachable, and Occupied
+    when output or progress of something else is there and ``request.overwrite`` is not set.
     """
     folder = Path(request.output + ".hornada")
     try:
@@ -61,43 +70,127 @@ async def run_file(request: RunRequest) -> AsyncIterator[Progress]:
     except Locked as error:
         yield Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=str(error))
         return
-    done = False
     try:
-        async with contextlib.aclosing(_run(folder, request)) as steps:
+        first = await asyncio.to_thread(_first_line, Path(request.input))
+        run = _Run(request, folder, first, await asyncio.to_thread(_asked, request, first))
+        async with contextlib.aclosing(run.steps()) as steps:
             async for progress in steps:
-                done = progress.status in TERMINAL
                 yield progress
     finally:
-        if done:
+        if runnote.read(folder) is None:
             shutil.rmtree(folder, ignore_errors=True)
         os.close(held)
 
 
-async def _run(folder: Path, request: RunRequest) -> AsyncGenerator[Progress, None]:
-    first = await asyncio.to_thread(_first_line, Path(request.input))
-    server = Server(url=request.upstream, api_key=request.api_key)
-    models, aliases = await _models(request, server, first)
-    engine = await Engine.open(
-        Installation(
-            database=f"sqlite:////{str((folder / 'ledger.db').resolve()).lstrip('/')}",
-            blobs=f"file://{(folder / 'blobs').resolve()}",
-            limits=_LIMITS,
-            models=models,
-            aliases=aliases,
-            plans={"default": _PLAN},
-        )
-    )
-    try:
-        principal = await _principal(engine, folder)
-        batch = await _batch(engine, principal, request, first)  # before a line runs that nobody wants any more
-        engine.start()
-        async with contextlib.aclosing(_follow(engine, principal, batch, Path(request.output))) as steps:
+class _Run:
+    """One run. ``first``: the input's first line; ``asked``: what tells the run from others."""
+
+    def __init__(self, request: RunRequest, folder: Path, first: "_Line", asked: Note) -> None:
+        self._request = request
+        self._folder = folder
+        self._first = first
+        self._note = asked
+        self._output = Path(request.output)
+
+    async def steps(self) -> AsyncGenerator[Progress, None]:
+        """Everything from the look at what is there to the note about how it ended."""
+        kept = runnote.read(self._folder)
+        if self._request.overwrite:
+            kept = None
+            self._note = replace(self._note, replaces=True)
+        else:
+            runnote.check(kept, self._note, self._output, self._folder)
+        if kept and self._output.exists() and self._output.stat().st_size == kept.bytes:
+            yield _told(kept, Status.COMPLETED, already=True)
+            return
+        resumes = kept is not None and kept.bytes is None
+        if kept and resumes:
+            self._note = kept
+            if kept.total:
+                yield _told(kept, Status.IN_PROGRESS, "going on where it was")
+        server = Server(url=self._request.upstream, api_key=self._request.api_key)
+        models, aliases = await _models(self._request, server, self._first)
+        if not resumes:
+            runnote.clear(self._folder)
+        runnote.write(self._folder, self._note)
+        async with contextlib.aclosing(self._engage(models, aliases)) as steps:
             async for progress in steps:
                 yield progress
-    except Refusal as refusal:
-        yield Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=refusal.message)
-    finally:
-        await engine.stop(_GRACE_S)
+
+    async def _engage(self, models: list[Model], aliases: dict[str, str]) -> AsyncGenerator[Progress, None]:
+        engine = await Engine.open(
+            Installation(
+                database=f"sqlite:////{str((self._folder / 'ledger.db').resolve()).lstrip('/')}",
+                blobs=f"file://{(self._folder / 'blobs').resolve()}",
+                limits=_LIMITS,
+                models=models,
+                aliases=aliases,
+                plans={"default": _PLAN},
+            )
+        )
+        last: Progress | None = None
+        try:
+            principal = await _principal(engine, self._folder)
+            batch = await _batch(engine, principal, Path(self._request.input), self._note)
+            engine.start()
+            async with contextlib.aclosing(self._follow(engine, principal, batch)) as steps:
+                async for last in steps:
+                    yield last
+        except Refusal as refusal:
+            last = Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=refusal.message)
+            yield last
+        finally:
+            await engine.stop(_GRACE_S)
+            self._ended(last)
+
+    async def _follow(self, engine: Engine, principal: Principal, batch: Batch) -> AsyncGenerator[Progress, None]:
+        """Tells how far a batch is, and writes the output at its end."""
+        patience = _Patience(engine.clock, self._request.max_wait)
+        while batch.status not in TERMINAL:
+            quiet = patience.quiet(batch)
+            yield _progress(batch, _trouble(engine, quiet))
+            if patience.exhausted:
+                raise Unreachable(f"No line has got a result from {self._request.upstream} for {quiet:.0f} s.")
+            await asyncio.sleep(_POLL_S)
+            batch = await engine.batches.get(principal, batch.id)
+        if batch.status is not Status.FAILED:
+            yield _progress(batch, "writing results", Status.FINALIZING)
+            self._note = replace(self._note, replaces=True)  # from here on an output that is there is this run's own
+            runnote.write(self._folder, self._note)
+            await _write(engine, principal, batch, self._output)
+        yield _progress(batch, "\n".join(_spoken(finding) for finding in batch.errors) or None)
+
+    def _ended(self, last: Progress | None) -> None:
+        """Notes how far it came; at the end nothing else stays, and nothing at all of a file with faults."""
+        if last is None:
+            return
+        if last.status is Status.FAILED:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            return
+        note = replace(self._note, total=last.total, completed=last.completed, failed=last.failed)
+        done = last.status in TERMINAL
+        runnote.write(self._folder, replace(note, bytes=self._output.stat().st_size) if done else note)
+        if done:
+            runnote.clear(self._folder)
+
+
+class _Patience:
+    """For how long no line has got a result. ``limit`` in seconds, None: without end."""
+
+    def __init__(self, clock: Clock, limit: float | None) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._since = clock.monotonic()
+        self._done = -1
+        self.exhausted = False
+
+    def quiet(self, batch: Batch) -> float:
+        """Seconds since the last result, or since lines began to run; 0 while none can."""
+        now, done = self._clock.monotonic(), batch.counts.completed + batch.counts.failed
+        if done != self._done or batch.status is not Status.IN_PROGRESS:
+            self._done, self._since = done, now
+        self.exhausted = self._limit is not None and now - self._since >= self._limit
+        return now - self._since
 
 
 async def _models(request: RunRequest, server: Server, first: _Line) -> tuple[list[Model], dict[str, str]]:
@@ -106,6 +199,9 @@ async def _models(request: RunRequest, server: Server, first: _Line) -> tuple[li
     names = await ask(upstream)
     await upstream.close()
     slots = request.concurrency
+    if isinstance(names, KeyRefused) and (names.status == _UNAUTHORIZED or request.model is None):
+        key = "the key was refused" if request.api_key else "it wants a key: set HORNADA_UPSTREAM_API_KEY"
+        raise Unreachable(f"{request.upstream} answered with status {names.status}: {key}.")
     if isinstance(names, Failure):
         if names.fault is not Fault.GARBLED or request.model is None:
             raise Unreachable(f"{request.upstream} does not answer: {names.message}")
@@ -115,18 +211,6 @@ async def _models(request: RunRequest, server: Server, first: _Line) -> tuple[li
     named = first.body.model if first.body else None
     aliases = {named: request.model} if request.model and named and named != request.model else {}
     return models, aliases
-
-
-async def _follow(engine: Engine, principal: Principal, batch: Batch, output: Path) -> AsyncGenerator[Progress, None]:
-    """Tells how far a batch is, and writes the output at its end."""
-    while batch.status not in TERMINAL:
-        yield _progress(batch, _trouble(engine))
-        await asyncio.sleep(_POLL_S)
-        batch = await engine.batches.get(principal, batch.id)
-    if batch.status is not Status.FAILED:
-        yield _progress(batch, "writing results", Status.FINALIZING)
-        await _write(engine, principal, batch, output)
-    yield _progress(batch, "\n".join(_spoken(finding) for finding in batch.errors) or None)
 
 
 async def _principal(engine: Engine, folder: Path) -> Principal:
@@ -141,33 +225,23 @@ async def _principal(engine: Engine, folder: Path) -> Principal:
     return await engine.admission.principal(key)
 
 
-async def _batch(engine: Engine, principal: Principal, request: RunRequest, first: _Line) -> Batch:
-    """The batch of this input and model; any other that an earlier run left in the folder is cancelled.
-
-    The folder goes when the output is written, so that a completed batch in it is one whose output is not.
-    """
-    file = await _input(engine, principal, Path(request.input))
-    endpoint = request.endpoint or first.url or "/v1/chat/completions"
-    metadata = {"model": request.model or ""}
-    earlier = (await engine.batches.page(principal, limit=100)).items
-    for batch in earlier:
-        same = (batch.input_file, batch.endpoint, batch.metadata) == (file.id, endpoint, metadata)
-        if same and batch.status is Status.COMPLETED:
-            return batch
+async def _batch(engine: Engine, principal: Principal, source: Path, note: Note) -> Batch:
+    """The batch of this run: the one that is in the folder, or a new one."""
+    earlier = (await engine.batches.page(principal, limit=1)).items
+    if earlier and earlier[0].status is not Status.FAILED:
+        return earlier[0]
+    file = await _input(engine, principal, source)
     batch, _ = await engine.batches.create(
         principal,
         _RULES,
         input_file=file.id,
-        endpoint=endpoint,
+        endpoint=note.endpoint,
         completion_window="24h",
-        metadata=metadata,
+        metadata=None,
         output_lifetime_s=None,
         retry=False,
         idempotency_key=None,
     )
-    for other in earlier:
-        if other.id != batch.id and other.status in {Status.VALIDATING, Status.IN_PROGRESS}:
-            await engine.batches.cancel(principal, other.id)
     return batch
 
 
@@ -197,6 +271,28 @@ def _first_line(path: Path) -> _Line:
     return _Line()
 
 
+def _asked(request: RunRequest, first: _Line) -> Note:
+    """What the run is about, by which another one is told from it."""
+    path = Path(request.input)
+    return Note(
+        input=path.name,
+        sha256=runnote.digest(path),
+        model=request.model or (first.body.model if first.body else None) or "",
+        endpoint=request.endpoint or first.url or "/v1/chat/completions",
+    )
+
+
+def _told(note: Note, status: Status, message: str | None = None, *, already: bool = False) -> Progress:
+    return Progress(
+        total=note.total,
+        completed=note.completed,
+        failed=note.failed,
+        status=status,
+        message=message,
+        already=already,
+    )
+
+
 def _progress(batch: Batch, message: str | None, status: Status | None = None) -> Progress:
     counts = batch.counts
     return Progress(
@@ -208,9 +304,12 @@ def _progress(batch: Batch, message: str | None, status: Status | None = None) -
     )
 
 
-def _trouble(engine: Engine) -> str | None:
+def _trouble(engine: Engine, quiet: float) -> str | None:
+    """Why nothing seems to happen. ``quiet``: seconds without a result."""
     away = [name for name in engine.models.catalog().models if engine.dispatcher.state(name)[1]]
-    return f"{', '.join(away)} does not answer; waiting" if away else None
+    if away:
+        return f"{', '.join(away)} does not answer, or fails every call; waiting"
+    return "no line has got a result for a while; waiting" if quiet >= _QUIET_S else None
 
 
 def _spoken(finding: Finding) -> str:
@@ -229,45 +328,4 @@ async def _write(engine: Engine, principal: Principal, batch: Batch, output: Pat
             paths.append(path)
     source = engine.blobs.path((await engine.files.get(principal, batch.input_file)).object)
     assert source is not None
-    await asyncio.to_thread(_join, source, paths, output)
-
-
-def _join(source: Path, results: list[Path], output: Path) -> None:
-    """Each result file is in input order itself, so that the next line is at the head of one of them."""
-    partial = output.with_name(output.name + ".partial")
-    with contextlib.ExitStack() as stack:
-        heads = [_Head(stack.enter_context(path.open("rb"))) for path in results]
-        target = stack.enter_context(partial.open("wb"))
-        for custom_id in _ids(stack.enter_context(source.open("rb"))):
-            target.writelines(head.take() for head in heads if head.custom_id == custom_id)
-        target.flush()
-        os.fsync(target.fileno())  # the ledger, which could write it again, goes next
-    partial.replace(output)
-
-
-class _Id(msgspec.Struct):
-    custom_id: str
-
-
-class _Head:
-    """The next line of a result file."""
-
-    def __init__(self, lines: Iterator[bytes]) -> None:
-        self._lines = lines
-        self._next = b""
-        self.custom_id: str | None = None
-        self.take()
-
-    def take(self) -> bytes:
-        """The line at the head; the one behind it is the head then."""
-        taken, self._next = self._next, next(self._lines, b"")
-        self.custom_id = msgspec.json.decode(self._next, type=_Id).custom_id if self._next else None
-        return taken
-
-
-def _ids(source: Iterator[bytes]) -> Iterator[str]:
-    at_start = True
-    for line in source:
-        for found in parse_requests(line, at_start=at_start):
-            yield found.custom_id
-        at_start = False
+    await asyncio.to_thread(join, source, paths, output)

@@ -8,6 +8,14 @@ from hornada.upstream.protocol import Failure, Fault, Timeouts, Upstream
 _TIMEOUTS = Timeouts(connect=5, first_byte=10, total=15)
 _MOST_BYTES = 16 * 1024 * 1024
 _OK = 200
+_UNAUTHORIZED = 401
+_FORBIDDEN = 403
+
+
+class KeyRefused(Failure, frozen=True):
+    """The server answered that the caller may not ask. ``status``: 401, or 403 for a key that may do other things."""
+
+    status: int
 
 
 class _Model(Struct):
@@ -23,6 +31,9 @@ async def models(upstream: Upstream) -> list[str] | Failure:
     answer = await upstream.get("/models", _TIMEOUTS, max_bytes=_MOST_BYTES)
     if isinstance(answer, Failure):
         return answer
+    if answer.status in {_UNAUTHORIZED, _FORBIDDEN}:
+        message = f"it refused the key: GET /models was answered with status {answer.status}."
+        return KeyRefused(Fault.GARBLED, message, answer.status)
     if answer.status != _OK:
         return Failure(Fault.GARBLED, f"GET /models was answered with status {answer.status}.")
     try:
