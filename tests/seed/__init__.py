@@ -1,1 +1,1 @@
-"""InferNode's guide, statement by statement, black box, against a real process; IN-n numbers its statements."""
+"""The two guides, statement by statement, black box, against a real process; IN-n are InferNode's, NV-n Novita's."""

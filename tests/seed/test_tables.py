@@ -1,4 +1,4 @@
-"""Every row of the guide's three tables has a test that is named after it."""
+"""Every row of InferNode's three tables, and every statement of both guides, has a test that is named after it."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,9 @@ ROWS = [
     *(f"limit_{name}" for name in LIMITS),
     *(f"failure_{name}" for name in FAILURES),
 ]
-NAMES = re.findall(r"def (test_in_\w+)", "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py")))
+NAMES = re.findall(
+    r"def (test_(?:in|nv)_\w+)", "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+)
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -40,5 +42,12 @@ def test_a_row_has_its_test(row: str) -> None:
 
 
 def test_every_statement_has_a_test() -> None:
-    numbers = {int(found) for name in NAMES for found in re.findall(r"_(\d+)(?=_)", name)}
-    assert numbers >= set(range(1, 108))
+    assert numbers("test_in_") >= set(range(1, 108))
+    assert numbers("test_nv_") >= set(range(1, 49))
+
+
+def numbers(start: str) -> set[int]:
+    """Those in the names of tests; ``17_to_20`` stands for four."""
+    names = [name for name in NAMES if name.startswith(start)]
+    spans = [range(int(a), int(b) + 1) for name in names for a, b in re.findall(r"_(\d+)_to_(\d+)(?=_)", name)]
+    return {int(found) for name in names for found in re.findall(r"_(\d+)(?=_)", name)}.union(*spans)

@@ -81,11 +81,15 @@ class Novita(Spelling):
         }
 
     def model(self, model: Model) -> Json:
-        """A Model object with Novita's prices; ``endpoints`` names ``batch-api`` when lines may run on it."""
+        """A Model object with Novita's prices; ``endpoints`` names ``batch-api`` when lines may run on it.
+
+        The catalog does not know how long a model's context is: ``context_size`` is 0.
+        """
         return {
             **super().model(model),
             "title": model.name,
             "description": "",
+            "context_size": 0,
             "input_token_price_per_m": model.price.input // _PRICE_UNIT,
             "output_token_price_per_m": model.price.output // _PRICE_UNIT,
             "endpoints": _endpoints(model),
