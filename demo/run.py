@@ -144,4 +144,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
         sys.exit(130)

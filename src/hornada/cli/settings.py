@@ -17,7 +17,10 @@ UpstreamFlag = Annotated[
     list[str] | None,
     typer.Option("--upstream", metavar="URL", help="Model server whose models are discovered; may be repeated."),
 ]
-RoleFlag = Annotated[str | None, typer.Option("--role", metavar="all|api|worker", help="What this process does.")]
+RoleFlag = Annotated[
+    str | None,
+    typer.Option("--role", metavar="all|api|worker", help='What this process does; only "all" is built so far.'),
+]
 
 
 def settings(path: Path | None, flags: dict[str, Any]) -> Config:
