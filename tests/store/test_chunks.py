@@ -53,7 +53,8 @@ async def test_a_claim_says_what_is_needed_to_run_it(db: Database) -> None:
     async with db.read() as tx:
         row = await tx.row("SELECT object FROM file WHERE id = :id", id=batch.input_file)
     assert row is not None
-    assert (work.source.key, work.source.dialect, work.source.endpoint, work.source.input_object, work.source.expires_at) == (
+    source = work.source
+    assert (source.key, source.dialect, source.endpoint, source.input_object, source.expires_at) == (
         "key",
         "openai",
         "/v1/embeddings",
