@@ -97,7 +97,7 @@ class Setting:
         """A fresh server in front of the stub with ``slots`` concurrent calls, ready; gone with its data afterwards."""
         self._servers += 1
         folder = self.folder / f"server-{self._servers}"
-        config = settings([model(lines.MODEL, self.stub.upstream, capacity=slots, **more)])
+        config = settings([model(lines.MODEL, self.stub.upstream, **{"capacity": slots, **more})])
         try:
             with Hornada(folder, config) as hornada:
                 hornada.start()

@@ -40,6 +40,7 @@ typedef struct {
     long tokens, dim;
     long bad_mod;                           /* marker % bad_mod == 0  -> 400 for ever */
     long flaky_mod, flaky_code, flaky_n;    /* marker % flaky_mod == 0 -> flaky_code, flaky_n times */
+    int gauge;                              /* 1: GET /metrics tells how many are in work and wait, as llama.cpp does */
     int need_key;                           /* 1: 401 without an Authorization header */
 } Cfg;
 static Cfg cfg = {.retry_after = 1, .tokens = 16, .dim = 64, .flaky_code = 500, .flaky_n = 1};
@@ -329,7 +330,7 @@ static double qval(const char *q, const char *k, double dflt) {
 static void set_cfg(const char *q) {
 #define D(f) cfg.f = qval(q, #f, cfg.f)
     D(latency_ms); D(jitter_ms); D(tok_ms); D(p429); D(p500); D(p503); D(pdrop); D(phang); D(pbadjson); D(retry_after);
-    D(max_inflight); D(queue); D(tokens); D(dim); D(bad_mod); D(flaky_mod); D(flaky_code); D(flaky_n); D(need_key);
+    D(max_inflight); D(queue); D(tokens); D(dim); D(bad_mod); D(flaky_mod); D(flaky_code); D(flaky_n); D(need_key); D(gauge);
 #undef D
     if ((size_t)cfg.tokens * 5 > nwords) cfg.tokens = nwords / 5;
 }
@@ -361,6 +362,9 @@ static void control(Conn *c, const char *path) {
              st_req, st_ok, st_429, st_5xx, st_4xx, st_drop, st_conn, st_open, st_inflight, st_queued, st_maxin);
         putf(&b, "\"avg_inflight\":%.2f,\"span_s\":%.4f,\"first_s\":%.6f,\"last_s\":%.6f,\"bytes_in\":%ld,\"bytes_out\":%ld,\"with_auth\":%ld,\"ids_seen\":%ld,\"ids_ok\":%ld,\"ids_ok_twice\":%ld,\"extra_ok\":%ld}",
              span > 0 ? st_busy_ns / 1e9 / span : 0, span, st_first / 1e9, st_last / 1e9, st_bytes_in, st_bytes_out, st_auth, dist, dist_ok, dup, extra_ok);
+    } else if (cfg.gauge && !strncmp(path, "/metrics", 8)) {
+        putf(&b, "# TYPE llamacpp:requests_processing gauge\nllamacpp:requests_processing %ld\n", st_inflight);
+        putf(&b, "# TYPE llamacpp:requests_deferred gauge\nllamacpp:requests_deferred %ld\n", st_queued);
     } else if (!strncmp(path, "/health", 7)) puts_(&b, "{\"status\":\"ok\"}");
     else { status = 404; puts_(&b, "{\"error\":{\"message\":\"no such path\",\"type\":\"invalid_request_error\",\"code\":\"not_found\"}}"); }
     finish(&c->out, 0, status, "", "application/json", &b);
@@ -552,7 +556,7 @@ int main(int argc, char **argv) {
             snprintf(k, sizeof k, "%s", argv[i] + 2);
             for (char *p = k; *p; p++) if (*p == '-') *p = '_';
             snprintf(q + strlen(q), sizeof q - strlen(q), "&%s=%s", k, argv[i + 1]);
-        } else { fprintf(stderr, "usage: stub [--port N] [--threads N] [--seed N] [--latency-ms F] [--jitter-ms F] [--tok-ms F] [--tokens N] [--dim N] [--p429 F] [--p500 F] [--p503 F] [--pdrop F] [--phang F] [--pbadjson F] [--retry-after S] [--max-inflight N] [--queue 0|1] [--bad-mod N] [--flaky-mod N --flaky-code N --flaky-n N] [--need-key 0|1]\n"); return 2; }
+        } else { fprintf(stderr, "usage: stub [--port N] [--threads N] [--seed N] [--latency-ms F] [--jitter-ms F] [--tok-ms F] [--tokens N] [--dim N] [--p429 F] [--p500 F] [--p503 F] [--pdrop F] [--phang F] [--pbadjson F] [--retry-after S] [--max-inflight N] [--queue 0|1] [--bad-mod N] [--flaky-mod N --flaky-code N --flaky-n N] [--need-key 0|1] [--gauge 0|1]\n"); return 2; }
     }
     if (nthreads < 1) nthreads = 1;
     set_cfg(q);

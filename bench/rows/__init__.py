@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bench.report import Result
-from bench.rows import backlog, control, crash, files, gateway, pace, speed
+from bench.rows import backlog, bursts, control, crash, files, gateway, pace, speed
 from bench.setting import Setting
 
 Measure = Callable[[Setting], Sequence[Result]]
@@ -12,7 +12,7 @@ MEASURES: dict[tuple[str, ...], Measure] = {
     ("P1", "P2", "P8a", "P9"): speed.full_speed,
     ("P3",): pace.slow_server,
     ("P4",): pace.refusing_server,
-    ("P5",): gateway.beside_a_batch,
+    ("P5",): bursts.beside_a_batch,
     ("P6",): files.validation,
     ("P7",): files.copies,
     ("P8b",): backlog.many_batches,
