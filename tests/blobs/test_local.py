@@ -47,7 +47,7 @@ def test_an_absolute_address_is_taken_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("s3://bucket/prefix", "s3:// is not supported yet"),
+        ("ftp://host/prefix", "expected file://FOLDER or s3://"),
         ("/tmp/x", "expected file://"),
         ("file://", "expected file://"),
     ],

@@ -40,8 +40,10 @@ class FarBlobs:
         yield await self.read(key, offset + length - 1, 1)
 
 
-@pytest.fixture(params=["near", "far"])
+@pytest.fixture(params=["near", "far", "s3"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    if request.param == "s3":
+        return open_blobs(request.getfixturevalue("object_store").url())
     return open_blobs(f"file://{tmp_path}") if request.param == "near" else FarBlobs(tmp_path)
 
 

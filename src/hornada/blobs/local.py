@@ -4,7 +4,6 @@ import asyncio
 import fcntl
 import hashlib
 import os
-import re
 import shutil
 import threading
 from collections import OrderedDict
@@ -23,6 +22,7 @@ from hornada.blobs.durable import (
     sync_folder,
     write_all,
 )
+from hornada.blobs.key import checked
 from hornada.blobs.protocol import Placed
 from hornada.blobs.tail import Tail
 from hornada.core.errors import Unavailable
@@ -32,7 +32,6 @@ PIECE = 1024 * 1024
 """What a writer collects before it bothers a thread, and what a stream reads at once."""
 STREAM_PIECE = 256 * 1024
 OPEN_SEGMENTS = 64
-_KEY = re.compile(r"[a-z0-9_-]+(?:/[a-z0-9_-]+)*")
 _KEYS_AT_ONCE = 1000
 
 
@@ -187,9 +186,7 @@ class LocalBlobs:
 
     def path(self, key: str) -> Path:
         """The file of a key; raises ValueError for a key that could lie outside the folder."""
-        if not _KEY.fullmatch(key):
-            raise ValueError(f"not a key: {key!r}")
-        return self._root / key
+        return self._root / checked(key)
 
     def _probe(self) -> None:
         with changing(f"blobs in {self._root}"):
