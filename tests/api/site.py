@@ -9,6 +9,7 @@ import httpx2
 
 from hornada.api.app import App, build
 from hornada.api.services import Readiness, Services
+from hornada.api.traffic import Traffic
 from hornada.blobs import open_blobs
 from hornada.core.account import Plan
 from hornada.core.batch import Batch, Usage
@@ -64,6 +65,7 @@ class Site:
     db: Database
     clock: Hands
     admission: Admission
+    traffic: Traffic
 
     async def upload(self, data: bytes = LINE, base: str = "/v1", **headers: str) -> httpx2.Response:
         """Uploads the input file of a batch."""
@@ -85,7 +87,10 @@ async def open_site(
     operator_key: str | None = OPERATOR_KEY,
     ready: Sequence[str] = (),
     used: bool = True,
+    notes: Sequence[str] = (),
     metrics: Callable[[], bytes] = lambda: b"hornada_up 1\n",
+    stopping: Callable[[], bool] = lambda: False,
+    access_log: bool = False,
     waiting_for: Callable[[Batch], str | None] = lambda _: None,
 ) -> AsyncIterator[Site]:
     """Opens an application with one organization whose key is ``KEY``; ``ready`` are reasons why it is not."""
@@ -100,7 +105,12 @@ async def open_site(
             await _one_line(db, (await admission.principal(KEY)).org)
 
         async def readiness() -> Readiness:
-            return Readiness(not ready, ready)
+            return Readiness(not ready, ready, notes)
+
+        async def scraped() -> bytes:
+            return metrics()
+
+        traffic = Traffic()
 
         servers, gates = Servers(connect_upstream), Gates()
         models = Models(
@@ -117,7 +127,10 @@ async def open_site(
             catalog=models.catalog,
             billing=Billing(db, clock, usage.once),
             ready=readiness,
-            metrics=metrics,
+            metrics=scraped,
+            stopping=stopping,
+            traffic=traffic,
+            access_log=access_log,
             dialects=DIALECTS,
             administration=Administration(
                 db, clock, {"default": plan}, on_changed=admission.forget, on_erasing=lambda: None
@@ -131,7 +144,7 @@ async def open_site(
         transport = httpx2.ASGITransport(app=app)
         headers = {"authorization": f"Bearer {KEY}"}
         async with httpx2.AsyncClient(transport=transport, base_url="http://hornada", headers=headers) as client:
-            yield Site(app, client, db, clock, admission)
+            yield Site(app, client, db, clock, admission, traffic)
     finally:
         await db.close()
 

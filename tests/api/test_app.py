@@ -49,7 +49,8 @@ async def test_a_key_may_come_in_either_header(site: Site, headers: dict[str, st
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [
-        ("GET", "/", 404, "not_found"),
+        ("GET", "/nothing", 404, "not_found"),
+        ("POST", "/", 405, "method_not_allowed"),
         ("GET", "/v1/nothing", 404, "not_found"),
         ("GET", "/openai/v1/files/x/y", 404, "not_found"),
         ("PUT", "/v1/files", 405, "method_not_allowed"),
@@ -160,12 +161,19 @@ async def test_health_needs_no_key(site: Site) -> None:
 async def test_readiness_says_why_not(tmp_path: Path) -> None:
     async with open_site(tmp_path, ready=["the disk is full"]) as site:
         answer = await site.client.get("/readyz")
-    assert (answer.status_code, answer.json()) == (503, {"status": "unready", "reasons": ["the disk is full"]})
+    told = {"status": "unready", "reasons": ["the disk is full"], "notes": []}
+    assert (answer.status_code, answer.json()) == (503, told)
+
+
+async def test_what_is_amiss_elsewhere_is_noted_and_still_ready(tmp_path: Path) -> None:
+    async with open_site(tmp_path, notes=["model m is away"]) as site:
+        answer = await site.client.get("/readyz")
+    assert (answer.status_code, answer.json()["notes"]) == (200, ["model m is away"])
 
 
 async def test_readiness_is_200_when_there_is_nothing_to_say(site: Site) -> None:
     answer = await site.client.get("/readyz")
-    assert (answer.status_code, answer.json()) == (200, {"status": "ready", "reasons": []})
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready", "reasons": [], "notes": []})
 
 
 async def test_metrics_are_prometheus_text(site: Site) -> None:

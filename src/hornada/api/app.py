@@ -1,12 +1,13 @@
 """The ASGI application: finds the route, admits the caller, answers, and spells whatever goes wrong."""
 
 import logging
+import time
 from functools import cached_property
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from hornada.api import openapi
+from hornada.api import access, openapi
 from hornada.api.call import (
     Call,
     ClientGone,
@@ -22,6 +23,7 @@ from hornada.api.metering import count, linger
 from hornada.api.router import NotAllowed, Route, Router
 from hornada.api.routes import table
 from hornada.api.services import Services
+from hornada.api.traffic import GONE, UNKNOWN
 from hornada.core.account import Role
 from hornada.core.errors import Code, Refusal, Unavailable
 from hornada.core.ids import new_id
@@ -38,6 +40,9 @@ class App:
         self._admission = services.admission
         self._meter = services.meter
         self._dialects = services.dialects
+        self._stopping = services.stopping
+        self._traffic = services.traffic
+        self._access_log = services.access_log
         self.routes = table(services, lambda: self._document, lambda: self._page)
         self._router = Router(self.routes, services.dialects)
 
@@ -54,6 +59,13 @@ class App:
         request_id = "req_" + new_id()
         dialect, rest = self._router.dialect(scope)
         call = Call(scope, receive, Outgoing(send, request_id), request_id, dialect)
+        began = time.perf_counter()
+        try:
+            await self._respond(call, rest)
+        finally:
+            self._ended(call, time.perf_counter() - began)
+
+    async def _respond(self, call: Call, rest: str | None) -> None:
         try:
             response = await self._answer(call, rest)
         except ClientGone:
@@ -66,12 +78,30 @@ class App:
     async def _answer(self, call: Call, rest: str | None) -> Response | None:
         found = self._router.find(call.scope, rest)
         call.params = found.params
+        call.route = found.route.path
         if not found.route.public:
+            call.keyed = True
+            self._traffic.open += 1
+            self._check_open(call)
             call.principal = await self._admission.principal(_token(call.scope))
             if found.route.mounted:
                 count(call, self._meter)
             _check_belongs(call, found.route)
         return await found.route.handler(call)
+
+    def _check_open(self, call: Call) -> None:
+        """Raises Refusal SERVICE_UNAVAILABLE when the process takes on nothing new."""
+        if self._stopping():
+            call.closing = True
+            raise Refusal(Code.SERVICE_UNAVAILABLE, "The server is stopping. Try again soon.", retry_after=_RETRY_S)
+
+    def _ended(self, call: Call, seconds: float) -> None:
+        if call.keyed:
+            self._traffic.open -= 1
+        route, method = (call.route, call.scope["method"]) if call.route else (UNKNOWN, UNKNOWN)
+        self._traffic.ended(route, method, call.send.status or GONE, seconds)
+        if self._access_log:
+            access.note(call, seconds)
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -97,17 +127,17 @@ def _check_belongs(call: Call, route: Route) -> None:
 def _failed(call: Call, error: Exception) -> Response | None:
     """The answer to a call that went wrong; None when its answer has begun and can only break off."""
     if call.send.started:
-        log.error("%s broke off while it was being answered", call.id, exc_info=error)
+        log.error("%s broke off while it was being answered", call.id, exc_info=error, extra={"request_id": call.id})
         return None
     match error:
         case Refusal():
             return refused(call, error)
         case Unavailable():
-            log.warning("%s could not be served: %s", call.id, error)
+            log.warning("%s could not be served: %s", call.id, error, extra={"request_id": call.id})
             message = "The server cannot do this at the moment; nothing was changed. Try again soon."
             return refused(call, Refusal(Code.SERVICE_UNAVAILABLE, message, retry_after=_RETRY_S))
         case _:
-            log.error("%s failed", call.id, exc_info=error)
+            log.error("%s failed", call.id, exc_info=error, extra={"request_id": call.id})
             message = f"The server failed; its operator finds the cause in the log under {call.id}."
             return refused(call, Refusal(Code.INTERNAL_ERROR, message))
 

@@ -36,18 +36,23 @@ class Response(Struct, frozen=True):
 class Outgoing:
     """The ``send`` of one call: every answer that leaves through it carries the request's id, and ``headers``."""
 
-    __slots__ = ("_id", "_send", "headers", "started")
+    __slots__ = ("_id", "_send", "headers", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self._id = request_id.encode()
         self.headers: Headers = ()
-        self.started = False
+        self.status = 0
+
+    @property
+    def started(self) -> bool:
+        """Whether the answer has begun."""
+        return self.status != 0
 
     async def __call__(self, message: Message) -> None:
         """Passes a message on."""
         if message["type"] == "http.response.start":
-            self.started = True
+            self.status = message["status"]
             headers = [*message.get("headers", ()), *self.headers]
             if not any(name == b"x-request-id" for name, _ in headers):
                 headers.append((b"x-request-id", self._id))
@@ -59,10 +64,23 @@ class Call:
     """One call. ``principal`` is set on every route that asks for a key, ``params`` hold the path's decoded pieces.
 
     ``closing``: the connection cannot be used again after a refusal, because part of the body was left unread.
+    ``route``: the path of its route as the table has it, None when there is none; ``keyed``: it asks for a key.
     ``lingering``: and it closes a moment after the answer, because the client may still be sending.
     """
 
-    __slots__ = ("closing", "dialect", "id", "lingering", "params", "principal", "receive", "scope", "send")
+    __slots__ = (
+        "closing",
+        "dialect",
+        "id",
+        "keyed",
+        "lingering",
+        "params",
+        "principal",
+        "receive",
+        "route",
+        "scope",
+        "send",
+    )
 
     principal: Principal
 
@@ -75,6 +93,8 @@ class Call:
         self.params: Mapping[str, str] = {}
         self.closing = (self.header(b"expect") or "").lower() == "100-continue"
         self.lingering = False
+        self.route: str | None = None
+        self.keyed = False
 
     def header(self, name: bytes) -> str | None:
         """The first header of that (lower-case) name."""
@@ -134,8 +154,8 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def json_response(value: object, status: int = 200, headers: Headers = ()) -> Response:
-    """A JSON response: compact UTF-8."""
-    return Response(status, msgspec.json.encode(value), JSON, headers)
+    """A JSON response: compact UTF-8 on one line."""
+    return Response(status, msgspec.json.encode(value) + b"\n", JSON, headers)
 
 
 async def respond(send: Send, response: Response) -> None:

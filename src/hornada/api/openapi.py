@@ -75,7 +75,7 @@ def _operation(route: Route, schemas: Mapping[type[msgspec.Struct], dict[str, An
         "operationId": route.name,
         "summary": route.summary,
         "parameters": _parameters(route),
-        "responses": {"200": _success(route, schemas), **_failures(route, schemas[ErrorEnvelope])},
+        "responses": _responses(route, schemas),
     }
     if route.body:
         operation["requestBody"] = _body(route.body, schemas)
@@ -100,6 +100,12 @@ def _success(route: Route, schemas: Mapping[type[msgspec.Struct], dict[str, Any]
     references = [schemas[struct] for struct in route.answer.schemas]
     schema = {"anyOf": references} if len(references) > 1 else (references or [{}])[0]
     return {"description": "Done.", "content": {route.answer.media: {"schema": schema}}}
+
+
+def _responses(route: Route, schemas: Mapping[type[msgspec.Struct], dict[str, Any]]) -> dict[str, Any]:
+    success = _success(route, schemas)
+    unready = {"503": {**success, "description": "Not now."}} if route.unready else {}
+    return {"200": success, **unready, **_failures(route, schemas[ErrorEnvelope])}
 
 
 def _failures(route: Route, envelope: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from hornada import __version__
 from hornada.api.call import Call, Response, json_response
 from hornada.api.services import Services
 
@@ -19,6 +20,10 @@ class OperationCalls:
         self._document = document
         self._page = page
 
+    async def about(self, call: Call) -> Response:  # noqa: ARG002 - the shape of a handler
+        """``GET /``: what this is."""
+        return json_response({"name": "hornada", "version": __version__, "docs": "/docs", "openapi": "/openapi.json"})
+
     async def alive(self, call: Call) -> Response:  # noqa: ARG002 - the shape of a handler
         """``GET /healthz``: the process answers."""
         return json_response({"status": "ok"})
@@ -27,11 +32,12 @@ class OperationCalls:
         """``GET /readyz``: whether calls can be served, and if not, why."""
         readiness = await self._ready()
         status = "ready" if readiness.ok else "unready"
-        return json_response({"status": status, "reasons": list(readiness.reasons)}, 200 if readiness.ok else 503)
+        told = {"status": status, "reasons": list(readiness.reasons), "notes": list(readiness.notes)}
+        return json_response(told, 200 if readiness.ok else 503)
 
     async def metrics(self, call: Call) -> Response:  # noqa: ARG002
         """``GET /metrics``: Prometheus text."""
-        return Response(200, self._metrics(), METRICS_MEDIA)
+        return Response(200, await self._metrics(), METRICS_MEDIA)
 
     async def document(self, call: Call) -> Response:  # noqa: ARG002
         """``GET /openapi.json``."""

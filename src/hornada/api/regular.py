@@ -39,7 +39,7 @@ class Regular:
                 case CalledStream():
                     await _relay(send, called, request_id)
                 case Declined():
-                    await _whole(send, called.status, _said(called), _envelope(called, request_id), request_id)
+                    await _whole(send, called.status, _said(called), _envelope(called, request_id) + b"\n", request_id)
         except asyncio.CancelledError:
             if not watcher.done():
                 raise

@@ -47,6 +47,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
     ``path`` is relative to a dialect's base, or to the root when ``root`` (without dialect) or ``public`` (without
     dialect and without key). ``members_only``: the operator, who is of no organization, has no business there.
+    ``unready``: a 503 is answered with the same object as a 200.
     A piece in braces matches one part of the path, with ``:path`` the rest of it, slashes and all.
     """
 
@@ -62,6 +63,7 @@ class Route(Struct, frozen=True, kw_only=True):
     public: bool = False
     root: bool = False
     members_only: bool = False
+    unready: bool = False
 
     @property
     def mounted(self) -> bool:
@@ -107,7 +109,7 @@ class Router:
         method: str = scope["method"]
         if rest is not None and (route := self._mounted.fixed(method, rest)):
             return Found(route, {})
-        path = _raw(scope)
+        path = raw_path(scope)
         table = self._root if rest is None else self._mounted
         found = table.match(method, path if rest is None else path[self._skip(path) :])
         if isinstance(found, Found):
@@ -161,7 +163,7 @@ def _compile(path: str) -> re.Pattern[str]:
     return re.compile(pattern + re.escape(path[at:]), re.DOTALL)
 
 
-def _raw(scope: Scope) -> str:
+def raw_path(scope: Scope) -> str:
     """The path as it was sent, so that ``%2F`` inside an id is no slash; some servers give only the decoded one."""
     raw: bytes | None = scope.get("raw_path")
     if raw is None:

@@ -18,6 +18,7 @@ from hornada.api.router import Answer, Body, Parameter, Route
 from hornada.api.schemas import (
     FORM,
     REGULAR,
+    About,
     AliasList,
     BatchList,
     BatchObject,
@@ -286,6 +287,15 @@ def _operations(calls: OperationCalls) -> tuple[Route, ...]:
     return (
         Route(
             method="GET",
+            path="/",
+            name="getAbout",
+            summary="What answers here",
+            handler=calls.about,
+            answer=Answer(schemas=(About,)),
+            public=True,
+        ),
+        Route(
+            method="GET",
             path="/healthz",
             name="getHealth",
             summary="Whether the process answers",
@@ -300,6 +310,7 @@ def _operations(calls: OperationCalls) -> tuple[Route, ...]:
             summary="Whether calls can be served; 503 with the reasons if not",
             handler=calls.ready,
             answer=Answer(schemas=(ReadinessObject,)),
+            unready=True,
             public=True,
         ),
         Route(

@@ -328,11 +328,21 @@ class Health(Strict):
     status: Literal["ok"]
 
 
+class About(Strict):
+    """What answers here, and where its documents are."""
+
+    name: str
+    version: str
+    docs: str
+    openapi: str
+
+
 class ReadinessObject(Strict):
-    """Whether calls can be served."""
+    """Whether calls can be served, and if not, why; ``notes`` tell what is amiss elsewhere, such as a model server."""
 
     status: Literal["ready", "unready"]
     reasons: list[str]
+    notes: list[str]
 
 
 class Error(Strict):

@@ -1,10 +1,11 @@
 """What the HTTP room needs of the rest of the program."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from hornada.api.traffic import Traffic
 from hornada.core.batch import Batch
 from hornada.core.catalog import Catalog
 from hornada.engine.administration import Administration
@@ -19,17 +20,19 @@ from hornada.engine.survey import Survey
 
 
 class Readiness(Struct, frozen=True):
-    """Whether calls can be served; if not, why, in words for people."""
+    """Whether calls can be served; if not, why, in words for people. ``notes``: what is amiss elsewhere."""
 
     ok: bool
     reasons: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
     """Engine and values behind the routes. ``dialects`` maps a base path such as ``/v1`` to a dialect's name.
 
-    ``waiting_for``: what a live batch waits for, in words; None while it runs.
+    ``waiting_for``: what a live batch waits for, in words; None while it runs. ``stopping``: whether new work
+    is turned away, because the process ends.
     """
 
     files: Files
@@ -40,11 +43,14 @@ class Services:
     catalog: Callable[[], Catalog]
     billing: Billing
     ready: Callable[[], Awaitable[Readiness]]
-    metrics: Callable[[], bytes]
+    metrics: Callable[[], Awaitable[bytes]]
     dialects: Mapping[str, str]
     administration: Administration
     curator: Curator
     survey: Survey
     waiting_for: Callable[[Batch], str | None] = lambda _: None
     batches_enabled: bool = True
+    stopping: Callable[[], bool] = lambda: False
+    traffic: Traffic = field(default_factory=Traffic)
+    access_log: bool = False
     currency: str = "USD"

@@ -70,6 +70,11 @@ class Admission:
             found = await account.by_key(tx, key)
         return self._principal(found) if found and found.good(self._clock.now()) else None
 
+    async def knows(self, key: str) -> bool:
+        """Whether this is the key of somebody who may call now."""
+        found = await self._credential(digest(key))
+        return found is not None and found.good(self._clock.now())
+
     def forget(self) -> None:
         """Looks every key up anew from now on."""
         self._seen.clear()

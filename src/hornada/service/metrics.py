@@ -1,12 +1,16 @@
 """What /metrics shows, read from the engine's state at the moment it is asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from hornada.api.traffic import Traffic
+from hornada.core.batch import Status
+from hornada.service.counters import NAMES as COUNTED
+from hornada.service.counters import CounterCollector
 from hornada.service.wiring import Engine
 
 NAMES = {
@@ -22,7 +26,7 @@ NAMES = {
     "hornada_chunks_held": "Chunks leased by this process.",
     "hornada_unsaved_result_bytes": "Bytes of results that are not yet durable.",
     "hornada_loop_in_trouble": "1 while a loop cannot do its work.",
-}
+} | COUNTED
 """Every metric of our own, with its meaning; process_* come from the client library."""
 
 
@@ -33,7 +37,7 @@ class EngineCollector(Collector):
         self._engine = engine
 
     def collect(self) -> Iterator[Metric]:
-        """All of NAMES."""
+        """All of NAMES that are not counters."""
         engine = self._engine
         by_model = {name: GaugeMetricFamily(name, NAMES[name], labels=["model"]) for name in list(NAMES)[:6]}
         harm = GaugeMetricFamily("hornada_harm_ratio", NAMES["hornada_harm_ratio"], labels=["model"])
@@ -64,9 +68,10 @@ class EngineCollector(Collector):
         yield loops
 
 
-def render(engine: Engine) -> bytes:
+def render(engine: Engine, traffic: Traffic, live: Mapping[Status, int]) -> bytes:
     """The metrics in Prometheus's text format."""
     registry = CollectorRegistry()
     registry.register(EngineCollector(engine))
+    registry.register(CounterCollector(engine.tally, traffic, live))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

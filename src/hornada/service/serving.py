@@ -13,21 +13,24 @@ from pathlib import Path
 import uvicorn
 
 from hornada.api.app import build
-from hornada.api.services import Readiness, Services
+from hornada.api.services import Services
+from hornada.api.traffic import Traffic
 from hornada.config import Config, Origin
 from hornada.core.catalog import Server
 from hornada.core.errors import Unavailable
 from hornada.engine import crashpoint
 from hornada.engine.looper import Looper
+from hornada.service import logs
+from hornada.service.ending import Ending
 from hornada.service.lock import Locked, lock
 from hornada.service.reload import LOOK_S, Reloader
+from hornada.service.standing import Standing
 from hornada.service.tuning import tune
+from hornada.service.welcome import announce
 from hornada.service.wiring import Engine, Installation
 
 log = logging.getLogger("hornada")
 
-GRACE_S = 20.0
-"""Seconds that lines and calls in flight get when the process is asked to stop."""
 _CANNOT_START = 2
 
 
@@ -36,7 +39,7 @@ def serve(config: Config, origin: Origin | None = None) -> int:
 
     ``origin``: where the configuration is read again when it changes, or on SIGHUP.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    logs.start(config.server)
     crashpoint.arm(os.environ.get("HORNADA_CRASH_AT"))
     import uvloop
 
@@ -57,7 +60,9 @@ def _listen(config: Config) -> Iterator[socket.socket]:
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise OSError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        shown = f"[{host}]" if ":" in host else host
+        raise OSError(f"cannot listen on {shown}:{port}: {why}") from error
     with listener:
         yield listener
 
@@ -66,9 +71,10 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
     async with _engine(config) as engine, _reloading(engine, config, origin):
         first = config.bootstrap
         made = await engine.admission.bootstrap(first.organization, first.key, first.credit)
-        host, port = listener.getsockname()[:2]
-        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        app = build(services(engine, config))
+        await _tell(engine, config)
+        standing = Standing(engine, config)
+        wanted = services(engine, config, standing)
+        app = build(wanted)
         server = Quiet(
             uvicorn.Config(
                 app,
@@ -79,15 +85,32 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
                 access_log=False,
                 server_header=False,
                 timeout_keep_alive=75,
-                timeout_graceful_shutdown=int(GRACE_S),
             )
         )
+        ending = Ending(engine, server, standing, wanted.traffic, config.server.shutdown_grace_s)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, server.handle_exit, number, None)
+            loop.add_signal_handler(number, ending.asked)
         tune()
-        _announce(address, made)
+        host, port = listener.getsockname()[:2]
+        announce(host, port, made)
         await server.serve(sockets=[listener])
+    log.info("stopped")
+
+
+async def _tell(engine: Engine, config: Config) -> None:
+    """Logs what an operator should know about this start."""
+    live = sum((await engine.live()).values())
+    if live:
+        log.info("%d batch%s on", live, " goes" if live == 1 else "es go")
+    if not engine.models.catalog().models and not config.upstream:
+        log.warning("there is no model: give --upstream URL, [[models]] in the configuration, or hornada admin model")
+    key = config.bootstrap.key
+    if key is not None and not await engine.admission.knows(key):
+        log.warning(
+            "bootstrap.key is ignored: the database has organizations already, and it is no key of any of them; "
+            "hornada admin key create makes one"
+        )
 
 
 @contextlib.asynccontextmanager
@@ -133,7 +156,7 @@ async def _engine(config: Config) -> AsyncIterator[Engine]:
     try:
         yield engine
     finally:
-        await engine.stop(GRACE_S)
+        await engine.stop(config.server.shutdown_grace_s)
 
 
 def installation(config: Config) -> Installation:
@@ -151,17 +174,15 @@ def installation(config: Config) -> Installation:
     )
 
 
-def services(engine: Engine, config: Config) -> Services:
+def services(engine: Engine, config: Config, standing: Standing | None = None) -> Services:
     """What the HTTP room needs."""
+    stands = standing or Standing(engine, config)
+    traffic = Traffic()
 
-    async def ready() -> Readiness:
-        troubles = engine.troubles
-        return Readiness(not troubles, troubles)
-
-    def metrics() -> bytes:
+    async def metrics() -> bytes:
         from hornada.service.metrics import render
 
-        return render(engine)
+        return render(engine, traffic, await engine.live())
 
     return Services(
         files=engine.files,
@@ -172,7 +193,10 @@ def services(engine: Engine, config: Config) -> Services:
         catalog=engine.models.catalog,
         billing=engine.billing,
         currency=config.billing.currency,
-        ready=ready,
+        ready=stands.ready,
+        stopping=lambda: stands.stopping,
+        traffic=traffic,
+        access_log=config.server.access_log,
         metrics=metrics,
         dialects=config.server.dialects,
         administration=engine.administration,
@@ -181,34 +205,3 @@ def services(engine: Engine, config: Config) -> Services:
         waiting_for=engine.outlook.waiting_for,
         batches_enabled=config.server.batches,
     )
-
-
-def _announce(address: str, key: str | None) -> None:
-    """Says where the server is and, at the very first start, the key that was made."""
-    sys.stdout.write(f"Hornada listens on {address}\n")
-    if key is not None:
-        sys.stdout.write(_WELCOME.format(address=address, key=key))
-    sys.stdout.flush()
-
-
-_WELCOME = """
-This is the first start: here is a key. It is shown only now.
-
-    {key}
-
-Try it with curl:
-
-    curl {address}/v1/models -H "Authorization: Bearer {key}"
-    curl {address}/v1/files -H "Authorization: Bearer {key}" -F purpose=batch -F file=@requests.jsonl
-    curl {address}/v1/batches -H "Authorization: Bearer {key}" -H "Content-Type: application/json" \\
-      -d '{{"input_file_id": "file-...", "endpoint": "/v1/chat/completions", "completion_window": "24h"}}'
-
-Or from Python (pip install openai):
-
-    from openai import OpenAI
-    client = OpenAI(base_url="{address}/v1", api_key="{key}")
-    file = client.files.create(file=open("requests.jsonl", "rb"), purpose="batch")
-    batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
-    print(client.batches.retrieve(batch.id).status)
-
-"""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hornada.blobs import open_blobs
 from hornada.core.account import Plan
-from hornada.core.batch import Batch, StopReason
+from hornada.core.batch import Batch, Status, StopReason
 from hornada.core.catalog import Model, Server
 from hornada.core.clock import Clock, SystemClock
 from hornada.core.errors import HornadaError
@@ -30,6 +30,7 @@ from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
 from hornada.engine.gateway import Gateway
 from hornada.engine.gauge import Gauges
+from hornada.engine.lookout import Lookout
 from hornada.engine.looper import Looper
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
@@ -37,12 +38,13 @@ from hornada.engine.outlook import Outlook
 from hornada.engine.reaper import Reaper
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
+from hornada.engine.tally import Tally
 from hornada.engine.tuner import EVERY_S as TUNE_S
 from hornada.engine.tuner import Tuner
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
-from hornada.store import connect
+from hornada.store import census, connect
 from hornada.store.catalog import shelf
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
@@ -80,6 +82,7 @@ class Engine:
         self.blobs = open_blobs(installation.blobs)
         self.servers = Servers(connect_upstream)
         self.gates = Gates(clock)
+        self.tally = Tally(clock)
         self.models = Models(
             installation.models,
             installation.aliases,
@@ -104,8 +107,9 @@ class Engine:
             record=self.usage.record,
             admit=self.budget.admit,
             billing=installation.billing,
+            tally=self.tally,
         )
-        self.caller = Caller(catalog, self.servers, limits, installation.billing)
+        self.caller = Caller(catalog, self.servers, limits, installation.billing, self.tally)
         self.dispatcher = Dispatcher(
             db,
             self.blobs,
@@ -118,6 +122,7 @@ class Engine:
             spelling=spelling,
             budget=self.budget,
             on_settled=lambda: self._finalize.ring(),
+            tally=self.tally,
         )
         self.validator = Validator(
             db,
@@ -129,6 +134,7 @@ class Engine:
             plans=self.plans,
             limits=limits,
             on_accepted=self._accepted,
+            tally=self.tally,
         )
         self.finalizer = Finalizer(
             db,
@@ -138,6 +144,7 @@ class Engine:
             spelling=spelling,
             limits=limits,
             on_ended=lambda: self._tidy.ring(),
+            tally=self.tally,
         )
         self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=lambda: self._dispatch.ring())
         self.curator = Curator(db, clock, self.models, on_changed=self._catalog_changed)
@@ -158,7 +165,8 @@ class Engine:
             on_erasing=lambda: self._erase.ring(),
         )
         self.survey = Survey(db)
-        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=lambda: self._tidy.ring())
+        self.lookout = Lookout(clock, catalog, self.gates, self.tally)
+        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=self._hidden)
         self._dispatch = Looper("dispatcher", self.dispatcher.once, FLUSH_S)
         self._validate = Looper("validator", self.validator.once, 2.0)
         self._finalize = Looper("finalizer", self.finalizer.once, 1.0)
@@ -171,9 +179,9 @@ class Engine:
         self._erase = Looper("eraser", self.eraser.once, 1.0)
         self._note_uses = Looper("key uses", self.admission.uses.once, 5.0)
         self._watch = Looper("warden", self.warden.once, 0.5)
-        gauges = Gauges(self.servers.upstream, clock)
+        self._look_out = Looper("lookout", self.lookout.once, 1.0)
         self.outlook = Outlook(catalog, self.gates, self.dispatcher, clock)
-        self.tuner = Tuner(catalog, self.gates, gauges, clock, self.dispatcher.state)
+        self.tuner = Tuner(catalog, self.gates, Gauges(self.servers.upstream, clock), clock, self.dispatcher.state)
         self._tune = Looper("tuner", self.tuner.once, TUNE_S)
         self.loops = [
             self._dispatch,
@@ -188,6 +196,7 @@ class Engine:
             self._look_at_balances,
             self._tune,
             self._ask_models,
+            self._look_out,
         ]
         self.dispatcher.bell(self._dispatch.ring)
         self.budget.bell(self._dispatch.ring)
@@ -217,7 +226,21 @@ class Engine:
         self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self.loops]
 
     async def stop(self, grace_s: float) -> None:
-        """Ends every loop after the piece it is at, gives lines in flight a time of grace, commits, closes."""
+        """Drains what was not drained before, writes what is left, closes."""
+        await self.drain(grace_s)
+        with contextlib.suppress(HornadaError):
+            while await self.usage.once():
+                pass
+        with contextlib.suppress(HornadaError):
+            await self.admission.uses.once()
+        await self.servers.close()
+        await self.db.close()
+
+    async def drain(self, grace_s: float) -> None:
+        """Ends every loop after the piece it is at, gives lines in flight a time of grace, commits.
+
+        Control and regular calls are answered as before.
+        """
         for loop in self.loops:
             loop.stop()
         _, late = await asyncio.wait(self._tasks, timeout=grace_s) if self._tasks else (set(), set())
@@ -226,13 +249,17 @@ class Engine:
         await asyncio.gather(*late, return_exceptions=True)
         with contextlib.suppress(HornadaError):
             await self.dispatcher.close(grace_s)
-        with contextlib.suppress(HornadaError):
-            while await self.usage.once():
-                pass
-        with contextlib.suppress(HornadaError):
-            await self.admission.uses.once()
-        await self.servers.close()
-        await self.db.close()
+
+    def hurry(self) -> None:
+        """Ends the time of grace: loops and lines are cut off, what is done is committed all the same."""
+        for task in self._tasks:
+            task.cancel()
+        self.dispatcher.hurry()
+
+    async def live(self) -> dict[Status, int]:
+        """How many batches have not ended, by status."""
+        async with self.db.read() as tx:
+            return await census.live(tx)
 
     async def adopt(self, installation: Installation) -> None:
         """Takes over what can change while it runs: models, aliases, plans, limits, servers to ask for models.
@@ -256,6 +283,9 @@ class Engine:
     def troubles(self) -> list[str]:
         """What keeps the loops from their work, in words for people."""
         return [loop.trouble for loop in self.loops if loop.trouble is not None]
+
+    def _hidden(self) -> None:
+        self._tidy.ring()
 
     def _rights_changed(self) -> None:
         self.admission.forget()

@@ -1,0 +1,50 @@
+"""What is printed when the server listens: where, and at the very first start the key and how to use it."""
+
+import socket
+import sys
+
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - not to bind
+
+
+def address(host: str, port: int) -> str:
+    """Where a client on this machine reaches a listener."""
+    shown = _ANYWHERE.get(host) or (f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{port}"
+
+
+def announce(host: str, port: int, key: str | None) -> None:
+    """Prints it; ``key`` is the one that was made at the first start."""
+    at = address(host, port)
+    elsewhere = f" (from other machines: http://{socket.gethostname()}:{port})" if host in _ANYWHERE else ""
+    sys.stdout.write(f"Hornada listens on {at}{elsewhere}\n")
+    if key is not None:
+        sys.stdout.write(_WELCOME.format(at=at, key=key))
+    sys.stdout.flush()
+
+
+_WELCOME = """
+This is the first start: here is a key. It is shown only now.
+
+    {key}
+
+See which models there are:
+
+    curl {at}/v1/models -H "Authorization: Bearer {key}"
+
+Run a file of requests as a batch, from Python (pip install openai):
+
+    import time
+    from openai import OpenAI
+
+    client = OpenAI(base_url="{at}/v1", api_key="{key}")
+    file = client.files.create(file=open("requests.jsonl", "rb"), purpose="batch")
+    batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
+    while batch.status not in ("completed", "failed", "expired", "cancelled"):
+        time.sleep(2)
+        batch = client.batches.retrieve(batch.id)
+    print(batch.status, batch.errors or "")
+    for result in (batch.output_file_id, batch.error_file_id):
+        if result:
+            print(client.files.content(result).text)
+
+"""
