@@ -118,6 +118,14 @@ def test_a_deleted_file_is_gone(client: openai.OpenAI) -> None:
     refused(openai.NotFoundError, lambda: client.files.retrieve(file.id))
 
 
+def test_a_batch_still_names_a_result_file_that_was_deleted(client: openai.OpenAI) -> None:
+    batch = run(client, [line(0, "To be forgotten.")])
+    output = str(batch.output_file_id)
+    assert client.files.delete(output).deleted
+    assert client.batches.retrieve(batch.id).output_file_id == output
+    refused(openai.NotFoundError, lambda: client.files.content(output))
+
+
 def test_a_line_that_the_model_refuses_goes_to_the_error_file(client: openai.OpenAI) -> None:
     batch = run(client, [line(0), line(1, max_tokens="many"), line(2)])
     good, bad = rows(client, batch.output_file_id), rows(client, batch.error_file_id)
