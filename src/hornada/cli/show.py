@@ -19,7 +19,7 @@ def show(
     upstream: UpstreamFlag = None,
     role: RoleFlag = None,
 ) -> None:
-    """Print the settings in force, as a file would say them, with secrets masked."""
+    """Print the settings in force, as a file, with secrets masked."""
     flags = {"server.host": host, "server.port": port, "data": data, "upstream": upstream, "role": role}
     typer.echo("\n".join(toml(settings(config, flags))))
 

@@ -55,7 +55,7 @@ def change(
         int | None, typer.Option("--batch-priority", metavar="N", help="Priority that lines are sent with (vLLM).")
     ] = None,
 ) -> Answered:
-    """Add a model, or change what is given of one; a model that was retired is back."""
+    """Add a model, or change what is given of one. A model that was retired is back."""
     known = _known(desk, name)
     body = {field: known[field] for field in _SET} if known else {}
     given = {
@@ -73,7 +73,7 @@ def change(
 
 @command(app, "retire")
 def retire(desk: Desk, name: ModelArgument) -> Answered:
-    """Take a model out of the catalog; the remaining lines of batches that name it end with status 404."""
+    """Take a model out of the catalog. The remaining lines of batches that name it end with status 404."""
     return Answered(desk("DELETE", "models", name), ("id", "retired"))
 
 
@@ -97,7 +97,7 @@ def list_aliases(desk: Desk) -> Answered:
 
 @command(aliases, "set")
 def put_alias(desk: Desk, alias: AliasArgument, name: ModelArgument) -> Answered:
-    """Point an alias at a model; lines of running batches that use it go there from now on."""
+    """Point an alias at a model. Lines of running batches that use it go there from now on."""
     return Answered(desk("PUT", "aliases", alias, body={"model": name}), ("alias", "model"))
 
 
@@ -117,7 +117,7 @@ def put_price(
     ] = None,
     output: Annotated[int | None, typer.Option("--output", metavar="N", min=0, help="Output tokens.")] = None,
 ) -> Answered:
-    """Change what is given of a model's price, in micro-units per million tokens, from now on."""
+    """Change a model's price, in micro-units per million tokens, from now on."""
     known = _known(desk, name)
     if known is None:
         raise Refused(f"There is no model '{name}' (model_not_found)")

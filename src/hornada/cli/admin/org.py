@@ -40,7 +40,7 @@ def change(
 
 @command(app, "suspend")
 def suspend(desk: Desk, org: OrgArgument) -> Answered:
-    """Stop all its keys; lines that have not started end as authorization_revoked."""
+    """Stop all its keys. Lines that have not started end as authorization_revoked."""
     return Answered(desk("PATCH", "organizations", desk.organization(org), body={"suspended": True}), _COLUMNS)
 
 
