@@ -83,7 +83,7 @@ def run(
         bool, typer.Option("--overwrite", help="Start anew; drop the results and the progress that are there.")
     ] = False,
 ) -> None:
-    """Run the requests of one file against a model server, without a server of our own.
+    """Run the requests of one file, without a server of our own.
 
     Results are in input order. Stopped half way, the same command goes on where it was; done already, it calls
     nothing. Results or progress of another input or model are not touched without --overwrite.
