@@ -53,7 +53,12 @@ SERVER = (
 
 STORAGE = (
     Setting("storage.database", DATABASE, "The ledger", "sqlite:///DATA/ledger.db"),
-    Setting("storage.blobs", BLOBS, 'Where files and results lie; "s3://" is not built yet', "file://DATA/blobs"),
+    Setting(
+        "storage.blobs",
+        BLOBS,
+        "Where files and results lie; a bucket may be followed by `?endpoint=URL&region=NAME`",
+        "file://DATA/blobs",
+    ),
 )
 
 LIMITS = rows(
