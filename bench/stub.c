@@ -339,7 +339,7 @@ static void control(Conn *c, const char *path) {
     b.n = 0;
     int status = 200;
     if (!strncmp(path, "/reset", 6)) {
-        for (long i = 0; i < MAXID; i++) if (hits[i]) { hits[i] = 0; oks[i] = 0; }
+        for (long i = 0; i < MAXID; i++) if (hits[i] || oks[i]) { hits[i] = 0; oks[i] = 0; }
         st_req = st_ok = st_429 = st_5xx = st_4xx = st_drop = st_conn = st_bytes_in = st_bytes_out = st_auth = 0;
         st_maxin = st_inflight;
         st_first = st_last = st_busy_ns = 0;

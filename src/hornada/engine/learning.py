@@ -8,8 +8,10 @@ WINDOW_S = 1.0
 """How long everything must go well before one more request is allowed."""
 _LEAST = 16
 """Requests that must have ended in a window, beside every slot's, before latency says anything."""
-_PATIENCE = 16
-"""Windows to wait, at most, before a step that did not go well the last times is tried again."""
+_PATIENCE = 32
+"""Windows to wait, at most, before what did not go well the last times is tried again."""
+_NEAR = 2
+"""So many requests more or fewer are the same place."""
 
 
 class Limiter:
@@ -31,9 +33,9 @@ class Limiter:
         self._began: float | None = None
         self._turned = 0
         self._soiled = False
-        self._clean = 0
         self._patience = 1
-        self._tried = False
+        self._rest = 0
+        self._too_many: int | None = None
         self._before: int | None = None
         self._half = 0
         self._late = 0
@@ -75,12 +77,12 @@ class Limiter:
         """The server was too busy for one of ``in_flight`` requests that were under way, this one included."""
         self._soiled = True
         if in_flight <= self.limit:
-            self._step_down(in_flight - 1, "the server refused requests")
+            self._step_down(in_flight - 1, in_flight, "the server refused requests")
 
     def timed_out(self, in_flight: int) -> None:
         """A request got no answer in time. Others that began before the limit was halved do not halve it again."""
         if self.learns and not self._late:
-            self._step_down(self.limit // 2, "a request timed out")
+            self._step_down(self.limit // 2, in_flight, "a request timed out")
             self._late = in_flight
         self._soiled = True
 
@@ -88,7 +90,7 @@ class Limiter:
         """The last refusals turn out to say nothing of what the server takes: it was away."""
         if self._before is not None:
             self.limit, self._before, self._half = max(self.limit, self._before), None, 0
-            self._patience, self.reason = 1, ""
+            self._patience, self._rest, self._too_many, self.reason = 1, 0, None, ""
 
     def tick(self, now: float, *, full: bool, in_flight: int, load: Load | None) -> None:
         """Looks at the last half second or so.
@@ -117,10 +119,10 @@ class Limiter:
         self._last = None
         waiting = min(last.waiting, load.waiting)
         if last.silent or load.silent:
-            self._step_down(self.limit - 1, "the server is too busy to say how many requests wait")
+            self._step_down(self.limit - 1, in_flight, "the server is too busy to say how many requests wait")
         elif (lower := min(max(last.running, load.running), in_flight - waiting)) < self.limit:
             plural = "s" if waiting != 1 else ""
-            self._step_down(lower, f"the server had {waiting} request{plural} waiting")
+            self._step_down(lower, in_flight, f"the server had {waiting} request{plural} waiting")
 
     def _judge(self, now: float) -> None:
         """A window has passed in which all of the limit was used."""
@@ -130,38 +132,33 @@ class Limiter:
             self._drift.begin(self.limit)
             lower = self._drift.verdict()
             if lower is not None and lower < self.limit:
-                self._step_down(lower, "more requests at once only made each of them slower")
-                self._patience = 1
-        if self._soiled:
-            self._clean = 0
-        else:
+                self._step_down(lower, self.limit, "more requests at once only made each of them slower")
+                self._rest = 1
+        if not self._soiled:
             self._before = None
-            self._clean += 1
-            if self._tried:
-                self._patience, self._tried, self.reason = 1, False, ""
-            if self._clean >= self._patience and self.limit < self.most:
+            self._rest -= 1
+            if self._rest <= 0 and self.limit < self.most:
                 self._grow()
         self._begin(now)
 
     def _grow(self) -> None:
         """By one; twofold up to half of what was known to go well before."""
         self.limit = min(self.most, max(self.limit + 1, min(self.limit * 2, self._half)))
-        self._clean, self._tried = 0, True
-        if self.limit == self.most:
-            self.reason = ""
+        self.reason = ""
 
-    def _step_down(self, to: int, reason: str) -> None:
+    def _step_down(self, to: int, in_flight: int, reason: str) -> None:
+        """``in_flight`` requests were too many; if about as many were the last time, it waits longer to try again."""
         lower = max(1, to)
         self.reason = reason
         self._soiled = True
         if lower >= self.limit:
             return
         if self._before is None:
-            self._before = self.limit
-            self._half = self.limit // 2
-            self._patience = min(_PATIENCE, self._patience * 2) if self._tried else 1
+            again = self._too_many is not None and abs(in_flight - self._too_many) <= _NEAR
+            self._patience = min(_PATIENCE, self._patience * 2) if again else 1
+            self._before, self._half = self.limit, self.limit // 2
+        self._too_many, self._rest = in_flight, self._patience
         self.limit = lower
-        self._tried, self._clean = False, 0
         self._drift.forget()
 
     def _begin(self, now: float) -> None:
