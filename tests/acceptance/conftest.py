@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -13,15 +15,21 @@ from tests.acceptance import tiny_gguf
 MODEL = "tiny-random"
 
 
-@pytest.fixture(scope="session")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The model server; its base address."""
-    folder = tmp_path_factory.mktemp("llama")
+@contextmanager
+def llama_server(folder: Path, *slots: int) -> Iterator[str]:
+    """A model server with so many slots; its base address."""
     path, port = tiny_gguf.write(folder / "tiny.gguf"), free_port()
-    command = [sys.executable, "-m", "tests.acceptance.llama", str(path), str(port), MODEL]
+    command = [sys.executable, "-m", "tests.acceptance.llama", str(path), str(port), MODEL, *map(str, slots)]
     with Process(command, folder / "llama.log") as process:
         process.until(lambda: answers(Client(f"http://127.0.0.1:{port}"), "/health"), 60)
         yield f"http://127.0.0.1:{port}/v1"
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The model server; its base address."""
+    with llama_server(tmp_path_factory.mktemp("llama")) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
