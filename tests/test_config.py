@@ -161,6 +161,7 @@ def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_ser
     ("text", "fault"),
     [
         ("sever = 1\n", 'sever: unknown setting; did you mean "server"?'),
+        ("port = 80\n", 'port: unknown setting; did you mean "server.port"?'),
         ("[server]\nprot = 1\n", 'server.prot: unknown setting; did you mean "port"?'),
         ("[limits]\nline = 1\n", 'limits.line: unknown setting; did you mean "lines"?'),
         ("[plans.gold]\nweigth = 1\n", 'plans.gold.weigth: unknown setting; did you mean "weight"?'),
@@ -277,3 +278,12 @@ def test_the_defaults_of_the_table_are_those_of_the_tree() -> None:
     given = json.loads(json.dumps({s.key: s.default for s in SETTINGS if s not in (*TOP, *TABLED)}))
     plain = {key: value for key, value in given.items() if value is not None and not key.startswith("storage.")}
     assert load(None, {}, plain) == load(None, {}, {})
+
+
+def test_an_alias_of_no_model_is_told_among_the_other_faults(tmp_path: Path) -> None:
+    text = 'port = 80\n[aliases]\nx = "nothing"\n[[models]]\nname = "m"\nupstream = "nonsense"\n'
+    assert [line.partition(":")[0] for line in faults(tmp_path, text)] == ["port", "models[0].upstream", "aliases.x"]
+
+
+def test_an_alias_where_there_are_no_models_says_so(tmp_path: Path) -> None:
+    assert faults(tmp_path, '[aliases]\nx = "nothing"\n') == ('aliases.x: unknown model "nothing"; known: none',)

@@ -192,3 +192,33 @@ async def test_deleting_the_last_blob_of_a_folder_removes_the_folder(local: Loca
     await local.delete("out/b/1/errors")
     assert [path.name for path in root.iterdir() if path.name != ".tmp"] == ["out"]
     assert list((root / "out").iterdir()) == []
+
+
+async def test_what_is_stored_is_this_user_s_alone(local: LocalBlobs, root: Path) -> None:
+    writer = await local.writer("input/a")
+    await writer.write(b"abc")
+    await writer.commit()
+    await local.append("b", [b"abc"])
+    made = [root, *root.rglob("*")]
+    assert len(made) == 7
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
+async def test_a_probe_leaves_nothing_behind(local: LocalBlobs, root: Path) -> None:
+    await local.probe()
+    assert files(root) == []
+
+
+async def test_a_probe_notices_a_folder_that_is_gone_or_another(local: LocalBlobs, root: Path) -> None:
+    root.rename(root.with_name("elsewhere"))
+    with pytest.raises(Unavailable, match=f"blobs in {root}: No such file"):
+        await local.probe()
+    (root / ".tmp").mkdir(parents=True)
+    with pytest.raises(Unavailable, match="was replaced by another"):
+        await local.probe()
+
+
+async def test_a_probe_notices_a_folder_that_takes_nothing(local: LocalBlobs, root: Path) -> None:
+    (root / ".tmp").rmdir()
+    with pytest.raises(Unavailable, match=f"blobs in {root}"):
+        await local.probe()

@@ -1,5 +1,9 @@
 """The catalog as it stands."""
 
+import logging
+
+import pytest
+
 from hornada.core.catalog import Model, Server
 from hornada.engine.capacity import Gates
 from hornada.engine.models import Models
@@ -91,4 +95,27 @@ async def test_a_changed_model_changes_its_gate(server: ModelServer, url: str) -
     gate = gates.of(Model(name="a", servers=(), capacity=1, batch_slots=1))
     await catalog(servers, url, gates=gates).once()
     assert gate.allowed == 8
+    await servers.close()
+
+
+async def test_a_server_that_does_not_say_what_it_runs_is_told_once(
+    server: ModelServer, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="hornada")
+    servers = Servers(connect)
+    models = catalog(servers, url)
+    server.models = ["a"]
+    await models.once()
+    server.models_status = 503
+    for _ in range(3):
+        await models.once()
+    assert models.mute == 1
+    assert "a" in models.catalog().models
+    server.models_status = 200
+    await models.once()
+    assert models.mute == 0
+    said = [record.getMessage() for record in caplog.records]
+    assert said[0] == said[2] == f"{url} runs a"
+    assert said[1].startswith(f"{url} does not say which models it runs; the models that it named stay: ")
+    assert len(said) == 3
     await servers.close()

@@ -1,5 +1,7 @@
 """When a line is tried again, and when a model counts as away."""
 
+import logging
+
 import pytest
 
 from hornada.engine.caller import retry_after
@@ -114,3 +116,19 @@ def test_a_probe_that_says_nothing_is_followed_by_another(clock: Hands) -> None:
     assert health.may_start()
     health.probe_lost()
     assert health.may_start()
+
+
+def test_going_away_and_coming_back_are_each_logged_once(clock: Hands, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    health = Health(clock, "m")
+    health.answered()
+    for _ in range(3):
+        health.failed(("b", 0, 0), Again(Kind.BUSY, unreached=True, why="it cannot be reached."))
+    assert health.reason == "it cannot be reached."
+    clock.advance(9)
+    health.answered()
+    health.answered()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "model m is away: it cannot be reached. Its lines wait; one asks for it now and then"),
+        ("INFO", "model m answers again after 9 s; its lines go on"),
+    ]

@@ -1,5 +1,6 @@
 """How fresh batches are checked."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,12 @@ async def test_a_large_file_is_checked_apart(house: House) -> None:
     batch = await house.accepted(*(line(text, note="x" * 2000) for text in texts(60)))
     assert batch.counts.total == 60
     assert batch.endpoint == CHAT
+
+
+async def test_the_log_names_a_rejected_batch_as_clients_do_with_its_first_cause(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="hornada")
+    batch = await house.fresh(line("a", model="none"), line("b", model="none"))
+    await house.check()
+    assert caplog.messages == [f"batch_{batch.id}: rejected: model_not_found, 2 findings in all"]

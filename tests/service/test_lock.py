@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hornada.core.errors import Unavailable
 from hornada.service.lock import Locked, lock
 
 
@@ -28,3 +29,20 @@ def test_a_child_does_not_keep_the_folder(tmp_path: Path) -> None:
         os.close(held)
         os.close(lock(tmp_path))
         child.communicate(b"\n")
+
+
+def test_a_folder_that_is_made_is_this_user_s_alone_and_one_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    os.close(lock(tmp_path / "new"))
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "old").mkdir(mode=0o755)
+    os.close(lock(tmp_path / "old"))
+    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unavailable, match=f"the data folder {tmp_path}/file cannot be made: File exists"):
+        lock(tmp_path / "file")
+    (tmp_path / "folder" / "lock").mkdir(parents=True)
+    with pytest.raises(Unavailable, match=f"the data folder {tmp_path}/folder cannot be used: Is a directory"):
+        lock(tmp_path / "folder")

@@ -1,5 +1,6 @@
 """What only the file database does."""
 
+import logging
 import os
 import sqlite3
 from pathlib import Path
@@ -85,3 +86,24 @@ async def test_another_program_can_read_along(tmp_path: Path, clock: Hands) -> N
 async def test_any_other_url_is_refused(url: str, clock: Hands) -> None:
     with pytest.raises(ValueError, match="sqlite:///file"):
         await connect(url, clock)
+
+
+async def test_a_new_ledger_is_this_user_s_alone_and_told_once(
+    tmp_path: Path, clock: Hands, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    path = tmp_path / "new" / "ledger.db"
+    for _ in range(2):
+        db = await connect(f"sqlite:///{path}", clock)
+        await db.migrate()
+        made = [path.parent, *path.parent.iterdir()]
+        assert {each.name for each in made} == {"new", "ledger.db", "ledger.db-wal", "ledger.db-shm"}
+        assert [each for each in made if each.stat().st_mode & 0o077] == []
+        await db.close()
+    assert [record.getMessage() for record in caplog.records] == [f"new ledger at {path}"]
+
+
+async def test_a_ledger_that_cannot_be_made_is_named(tmp_path: Path, clock: Hands) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unavailable, match=f"the ledger {tmp_path}/file/ledger.db cannot be made"):
+        await connect(f"sqlite:///{tmp_path}/file/ledger.db", clock)
