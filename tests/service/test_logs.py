@@ -23,10 +23,10 @@ def test_a_record_is_one_line_of_json_with_what_it_holds() -> None:
 
 def test_a_traceback_is_part_of_the_line() -> None:
     try:
-        raise ValueError("wrong")
+        int("wrong")
     except ValueError:
         made = record("failed", exc_info=sys.exc_info())
-    assert "ValueError: wrong" in json.loads(JsonFormatter().format(made))["exception"]
+    assert "ValueError: invalid literal" in json.loads(JsonFormatter().format(made))["exception"]
 
 
 def test_what_is_no_unicode_does_not_stop_the_log() -> None:

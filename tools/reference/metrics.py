@@ -5,7 +5,7 @@ from tools.reference.markdown import code, head, table
 
 INTRODUCTION = """
 `GET /metrics` answers in Prometheus's text format. Beside those below there are the `process_*` metrics of the Python
-client library.
+client library. Counters begin at 0 with the process.
 """.strip()
 
 

@@ -13,15 +13,14 @@ from hornada.engine.tally import ModelTally, Tally
 
 NAMES = {
     "hornada_oldest_call_seconds": "How long a model's oldest call has waited for its answer or a stream's begin.",
-    "hornada_lines_total": "Lines by result; stopped: never sent, because their batch ended.",
-    "hornada_line_retries_total": "Further tries of lines; busy: the server was busy or away, failed: a try came to "
-    "nothing.",
-    "hornada_tokens_total": "Tokens of what was answered; cached ones are among the input.",
-    "hornada_call_seconds": "How long a model's server took to answer a line or a regular call, or to begin a stream.",
-    "hornada_batches_total": "Batches that have ended, by how.",
-    "hornada_batches_live": "Batches that have not ended, by status.",
-    "hornada_http_requests_total": "Calls over HTTP; status 499: the client hung up before there was an answer.",
-    "hornada_http_request_seconds": "How long calls over HTTP took, from the first byte in to the last byte out.",
+    "hornada_lines_total": "Lines by `model` and `result`: ok, failed, or stopped (never sent: their batch ended).",
+    "hornada_line_retries_total": "Further tries of lines by `model` and `kind`: busy (or away), failed.",
+    "hornada_tokens_total": "Tokens by `model`, `kind` (input, cached of them, output), `traffic` (batch, regular).",
+    "hornada_call_seconds": "Until a model's server answered or began a stream, by `model` and `traffic`; histogram.",
+    "hornada_batches_total": "Batches that have ended, by `status`.",
+    "hornada_batches_live": "Batches that have not ended, by `status`.",
+    "hornada_http_requests_total": "Calls by `route`, `method`, `status` (499: hung up before there was an answer).",
+    "hornada_http_request_seconds": "How long calls took until their last byte, by `route`; histogram.",
 }
 
 
