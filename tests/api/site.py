@@ -29,6 +29,7 @@ from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
+from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
 from hornada.store import connect, ledger
 from hornada.store.database import Database
@@ -118,8 +119,11 @@ async def open_site(
         )
         usage = UsageLog(db, clock, budget)
         gateway = Gateway(models.catalog, servers, gates, limits=limits, record=usage.record, admit=budget.admit)
+        blobs = open_blobs(f"file://{folder}/blobs")
+        files = Files(db, blobs, clock, limits)
         services = Services(
-            files=Files(db, open_blobs(f"file://{folder}/blobs"), clock, limits),
+            files=files,
+            uploads=Uploads(db, blobs, clock, files),
             batches=Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None),
             admission=admission,
             meter=Meter(clock),

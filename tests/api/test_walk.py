@@ -19,6 +19,7 @@ BODIES: dict[str, Any] = {
     "changeMember": {"role": "member"},
     "createKey": {"name": "mine"},
     "addCredit": {"amount": 1},
+    "completeUpload": {"part_ids": []},
 }
 """Bodies that the routes would take."""
 
@@ -53,6 +54,8 @@ async def ids(tmp_path: Path) -> AsyncIterator[Ids]:
     async with open_site(tmp_path) as site:
         file = (await site.upload()).json()["id"]
         batch = (await site.create(file)).json()["id"]
+        about = {"bytes": 3, "filename": "a.jsonl", "mime_type": "application/jsonl", "purpose": "batch"}
+        upload = (await site.client.post("/v1/uploads", json=about)).json()["id"]
         operator = {"authorization": f"Bearer {OPERATOR_KEY}"}
 
         async def post(path: str, **body: str) -> Any:
@@ -69,6 +72,7 @@ async def ids(tmp_path: Path) -> AsyncIterator[Ids]:
         found = {
             "/files": file.removeprefix("file-"),
             "/batches": batch.removeprefix("batch_"),
+            "/uploads": upload.removeprefix("upload_"),
             "/admin/batches": batch.removeprefix("batch_"),
             "/admin/organizations": first,
             "/admin/members": member,

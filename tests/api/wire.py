@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from hornada.api.content import RangeRefused, content
+from hornada.api.incoming import Patience
 from hornada.api.uploads import Uploads
 from hornada.blobs import open_blobs
 from hornada.core.account import Plan, Principal, Role
@@ -78,7 +79,7 @@ class Wire:
         await ledger.migrate()
         blobs = open_blobs(f"file://{self.folder}/blobs")
         self.files = Files(ledger, blobs, Hands(), Limits(file_bytes=LIMIT))
-        self.uploads = Uploads(self.files, **self.options)  # type: ignore[arg-type]
+        self.uploads = Uploads(self.files, Patience(**self.options))  # type: ignore[arg-type]
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await ledger.close()

@@ -35,6 +35,8 @@ ABOUT: dict[Code, str] = {
     Code.PERMISSION_DENIED: "The caller's role may not do this",
     Code.NOT_FOUND: "No such path",
     Code.METHOD_NOT_ALLOWED: "The path does not take this method; `allow` names those it does",
+    Code.UPLOAD_NOT_FOUND: "No such upload, or not the caller's",
+    Code.UPLOAD_NOT_PENDING: "The upload was completed, cancelled or has run out; begin another one",
     Code.FILE_NOT_FOUND: "No such file, or not the caller's, or expired",
     Code.BATCH_NOT_FOUND: "No such batch, or not the caller's",
     Code.ORGANIZATION_NOT_FOUND: "No such organization, or not the caller's",

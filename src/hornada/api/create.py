@@ -40,7 +40,7 @@ def parse(body: dict[str, Any], endpoints: Iterable[str], header_key: str | None
             text(required(body, "completion_window"), "completion_window"), "completion_window", WINDOWS
         ),
         metadata=_metadata(body.get("metadata")),
-        output_lifetime_s=_lifetime(body.get("output_expires_after")),
+        output_lifetime_s=lifetime(body.get("output_expires_after"), "output_expires_after"),
         idempotency_key=idempotency_key(header_key if header_key is not None else body.get("idempotency_key")),
     )
 
@@ -69,10 +69,10 @@ def _metadata(value: object) -> dict[str, str] | None:
     return pairs(mapping(value, "metadata"), "metadata")
 
 
-def _lifetime(value: object) -> int | None:
+def lifetime(value: object, name: str) -> int | None:
+    """The seconds of an expiry policy, OpenAI's ``{anchor, seconds}``; None for none."""
     if value is None:
         return None
-    name = "output_expires_after"
     policy = mapping(value, name)
     for field in ("anchor", "seconds"):
         if field not in policy:

@@ -29,10 +29,12 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it logs byte
 class Form:
     """A body on its way in. ``fields``: the values of the parts other than the file; of several of a name the last.
 
-    ``file_name`` is None until the part named ``file`` has begun; its bytes wait in ``taken`` to be taken away.
+    ``name`` is that of the part which is the file. ``file_name`` is None until it has begun; its bytes wait in
+    ``taken`` to be taken away.
     """
 
-    def __init__(self, boundary: bytes) -> None:
+    def __init__(self, boundary: bytes, name: str = "file") -> None:
+        self._name = name
         self.fields: dict[str, str] = {}
         self.file_name: str | None = None
         self.taken: list[bytes | memoryview] = []
@@ -91,8 +93,8 @@ class Form:
         self._parts += 1
         if self._parts > MAX_PARTS:
             raise malformed(
-                f"The form has more than {MAX_PARTS} parts. Send the file as one part named 'file' with a file name, "
-                "not as one field for each byte."
+                f"The form has more than {MAX_PARTS} parts. Send the file as one part named '{self._name}' with a file "
+                "name, not as one field for each byte."
             )
         self._headers = {}
         self._header_bytes = 0
@@ -129,11 +131,11 @@ class Form:
                 f"Part {self._parts} is encoded as {coding.decode('latin-1')!r}; send its bytes as they are."
             )
         name = options[b"name"].decode("utf-8", "replace")
-        if name != "file":
+        if name != self._name:
             self._field = name
             return
         if self.file_name is not None:
-            raise malformed("The form has two parts named 'file'; send one file in one request.")
+            raise malformed(f"The form has two parts named '{name}'; send one in one request.")
         self.file_name = display_name(_file_name(disposition, options))
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hornada.api import catalog_routes, money_routes, paging
+from hornada.api import catalog_routes, money_routes, paging, parted_routes
 from hornada.api.admin_catalog import CatalogCalls
 from hornada.api.admin_routes import routes as admin_routes
 from hornada.api.batches import BatchCalls
@@ -13,6 +13,7 @@ from hornada.api.call import Call
 from hornada.api.files import FileCalls
 from hornada.api.models import ModelCalls
 from hornada.api.operations import OperationCalls
+from hornada.api.parted import UploadCalls
 from hornada.api.regular import Regular
 from hornada.api.router import Answer, Body, Parameter, Route
 from hornada.api.schemas import (
@@ -105,6 +106,7 @@ def table(services: Services, document: Callable[[], dict[str, Any]], page: Call
     batches = _batches(BatchCalls(services)) if services.batches_enabled else ()
     return (
         *_files(FileCalls(services)),
+        *parted_routes.routes(UploadCalls(services)),
         *batches,
         *_models(ModelCalls(services)),
         *money_routes.routes(BillingCalls(services)),

@@ -17,6 +17,7 @@ from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
 from hornada.engine.meter import Meter
 from hornada.engine.survey import Survey
+from hornada.engine.uploads import Uploads
 
 
 class Readiness(Struct, frozen=True):
@@ -36,6 +37,7 @@ class Services:
     """
 
     files: Files
+    uploads: Uploads
     batches: Batches
     admission: Admission
     meter: Meter

@@ -12,6 +12,7 @@ from hornada.core.file import File
 from hornada.core.limits import DialectRules
 from hornada.core.line import LineWriter
 from hornada.core.page import Page
+from hornada.core.upload import Part, Upload
 
 Json = dict[str, Any]
 """A JSON object, ready to be encoded."""
@@ -76,6 +77,14 @@ class Dialect(Protocol):
 
     def deleted(self, file: File) -> Json:
         """What a deletion answers."""
+        ...
+
+    def upload(self, upload: Upload, file: File | None) -> Json:
+        """An Upload object, with its file once it is completed."""
+        ...
+
+    def part(self, part: Part) -> Json:
+        """A part of an upload."""
         ...
 
     def word(self, status: Status) -> str:

@@ -11,6 +11,7 @@ from hornada.core.file import File, Purpose
 from hornada.core.limits import DialectRules
 from hornada.core.line import LineWriter
 from hornada.core.page import Page
+from hornada.core.upload import Part, Upload
 from hornada.dialects.codes import KINDS, STATUS, envelope, kind_of
 from hornada.dialects.lines import Lines
 from hornada.dialects.protocol import Json, Refused
@@ -62,6 +63,29 @@ class Spelling:
     def deleted(self, file: File) -> Json:
         """What a deletion answers: never 204, the SDKs read ``deleted``."""
         return {"id": self.file_id(file.id), "object": "file", "deleted": True}
+
+    def upload(self, upload: Upload, file: File | None) -> Json:
+        """OpenAI's Upload object."""
+        return {
+            "id": "upload_" + upload.id,
+            "object": "upload",
+            "bytes": upload.bytes,
+            "created_at": upload.created_at // SECOND,
+            "expires_at": upload.expires_at // SECOND,
+            "filename": upload.name,
+            "purpose": Purpose.BATCH.value,
+            "status": upload.status.value,
+            "file": self.file(file) if file else None,
+        }
+
+    def part(self, part: Part) -> Json:
+        """OpenAI's part of an upload."""
+        return {
+            "id": "part_" + part.id,
+            "object": "upload.part",
+            "created_at": part.created_at // SECOND,
+            "upload_id": "upload_" + part.upload,
+        }
 
     def word(self, status: Status) -> str:
         """What a batch in this status shows as its status."""

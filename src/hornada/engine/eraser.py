@@ -14,6 +14,7 @@ from hornada.engine.batches import Batches
 from hornada.store import batch as batches
 from hornada.store import file as files
 from hornada.store import organization as organizations
+from hornada.store import upload as uploads
 from hornada.store.database import Database
 
 log = logging.getLogger("hornada")
@@ -57,6 +58,7 @@ class Eraser:
             return
         async with self._db.write() as tx:
             hidden = await files.mark_all_deleted(tx, org, self._clock.now(), _AT_ONCE)
+            hidden += await uploads.cancel_all(tx, org, self._clock.now())
         if hidden:
             crashpoint.reach("organization_hidden")
             self._on_hidden()

@@ -1,7 +1,7 @@
 """What can be done to files: take them in, show them, give their bytes out, let them go."""
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Literal
 
@@ -20,7 +20,7 @@ from hornada.engine import crashpoint
 from hornada.engine.audit import note
 from hornada.engine.drafts import Draft
 from hornada.engine.rights import check_owner, check_standing
-from hornada.store import account, batch, idempotency
+from hornada.store import account, batch, idempotency, upload
 from hornada.store import file as rows
 from hornada.store.database import Database, Tx
 
@@ -67,12 +67,14 @@ class Files:
         lifetime_s: int | None = None,
         retry: bool = False,
         idempotency_key: str | None = None,
+        also: Callable[[Tx, File], Awaitable[None]] | None = None,
     ) -> tuple[File, bool]:
         """Makes a file of a draft, or answers the earlier one that it repeats (True) with its expiry pushed out.
 
         ``name`` is for display. ``retry``: an SDK says that it sends the same again. Contract 5 says when a file
-        repeats another. A refused or repeated draft leaves nothing behind. Raises Refusal INVALID_PURPOSE, EMPTY_FILE,
-        STORAGE_QUOTA_EXCEEDED or IDEMPOTENCY_KEY_REUSED, and Unavailable, after which the file may exist all the same.
+        repeats another. ``also`` is done in the same transaction, or refuses all of it. A refused or repeated draft
+        leaves nothing behind. Raises Refusal INVALID_PURPOSE, EMPTY_FILE, STORAGE_QUOTA_EXCEEDED or
+        IDEMPOTENCY_KEY_REUSED, and Unavailable, after which the file may exist all the same.
         """
         try:
             check_purpose(purpose)
@@ -87,6 +89,8 @@ class Files:
         try:
             async with self._db.write() as tx:
                 stored = await admitting.run(tx)
+                if also is not None:
+                    await also(tx, stored)
         except Refusal:  # the row surely was not written; after any other error it may have been
             await self._blobs.delete(file.object)
             raise
@@ -315,10 +319,10 @@ async def _visible(tx: Tx, principal: Principal, file_id: str, *, lock: bool = F
 
 
 async def _unmentioned(tx: Tx, keys: list[str]) -> list[str]:
-    """Which blobs no row needs: files without a row, segments whose batch has ended or never was."""
+    """Which blobs no row needs: files and parts without a row, segments whose batch has ended or never was."""
     files = [key for key in keys if not key.startswith("seg/")]
     segments = {key: key.split("/")[1] for key in keys if key.startswith("seg/")}
-    mentioned = await rows.known(tx, files)
+    mentioned = await rows.known(tx, files) | await upload.known(tx, files)
     standing = await batch.standing(tx, set(segments.values()))
     live = {of for of, stands in standing.items() if stands.status in LIVE}
     return [key for key in files if key not in mentioned] + [key for key, of in segments.items() if of not in live]

@@ -186,6 +186,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
 
     return Services(
         files=engine.files,
+        uploads=engine.uploads,
         batches=engine.batches,
         admission=engine.admission,
         meter=engine.meter,

@@ -41,6 +41,7 @@ from hornada.engine.survey import Survey
 from hornada.engine.tally import Tally
 from hornada.engine.tuner import EVERY_S as TUNE_S
 from hornada.engine.tuner import Tuner
+from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
@@ -98,6 +99,7 @@ class Engine:
         self.usage = UsageLog(db, clock, self.budget)
         self.billing = Billing(db, clock, self.usage.once)
         self.files = Files(db, self.blobs, clock, limits)
+        self.uploads = Uploads(db, self.blobs, clock, self.files)
         catalog = self.models.catalog
         self.gateway = Gateway(
             catalog,
@@ -166,12 +168,12 @@ class Engine:
         )
         self.survey = Survey(db)
         self.lookout = Lookout(clock, catalog, self.gates, self.tally)
-        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=self._hidden)
+        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=lambda: self._tidy.ring())
         self._dispatch = Looper("dispatcher", self.dispatcher.once, FLUSH_S)
         self._validate = Looper("validator", self.validator.once, 2.0)
         self._finalize = Looper("finalizer", self.finalizer.once, 1.0)
         self._reap = Looper("reaper", self.reaper.once, 1.0)
-        self._tidy = Looper("tidier", self.reaper.tidy, 30.0)
+        self._tidy = Looper("tidier", self._tidied, 30.0)
         self._write_usage = Looper("usage", self.usage.once, 0.5)
         self._look_at_balances = Looper("budget", self.budget.once, REFRESH_S)
         self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
@@ -179,7 +181,6 @@ class Engine:
         self._erase = Looper("eraser", self.eraser.once, 1.0)
         self._note_uses = Looper("key uses", self.admission.uses.once, 5.0)
         self._watch = Looper("warden", self.warden.once, 0.5)
-        self._look_out = Looper("lookout", self.lookout.once, 1.0)
         self.outlook = Outlook(catalog, self.gates, self.dispatcher, clock)
         self.tuner = Tuner(catalog, self.gates, Gauges(self.servers.upstream, clock), clock, self.dispatcher.state)
         self._tune = Looper("tuner", self.tuner.once, TUNE_S)
@@ -196,7 +197,7 @@ class Engine:
             self._look_at_balances,
             self._tune,
             self._ask_models,
-            self._look_out,
+            Looper("lookout", self.lookout.once, 1.0),
         ]
         self.dispatcher.bell(self._dispatch.ring)
         self.budget.bell(self._dispatch.ring)
@@ -284,8 +285,9 @@ class Engine:
         """What keeps the loops from their work, in words for people."""
         return [loop.trouble for loop in self.loops if loop.trouble is not None]
 
-    def _hidden(self) -> None:
-        self._tidy.ring()
+    async def _tidied(self) -> bool:
+        more = await self.uploads.tidy()
+        return await self.reaper.tidy() or more
 
     def _rights_changed(self) -> None:
         self.admission.forget()

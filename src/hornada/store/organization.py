@@ -112,12 +112,14 @@ async def blank(tx: Tx, org: str, now: int) -> None:
     )
     await tx.run("UPDATE batch SET metadata = NULL, errors = NULL, twin = NULL WHERE org = :org", org=org)
     await tx.run("DELETE FROM idempotency WHERE org = :org", org=org)
+    await tx.run("DELETE FROM upload WHERE org = :org", org=org)
 
 
 async def remains(tx: Tx, org: str) -> bool:
-    """Whether files, chunks or segments of an organization are still there, or a batch of it is under way."""
+    """Whether files, parts, chunks or segments of an organization are still there, or a batch of it is under way."""
     row = await tx.row(
         "SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM file WHERE org = :org)"
+        " OR EXISTS (SELECT 1 FROM upload_part WHERE org = :org)"
         " OR EXISTS (SELECT 1 FROM batch WHERE org = :org AND (status IN ('validating', 'in_progress', 'finalizing',"
         " 'cancelling') OR EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id)"
         " OR EXISTS (SELECT 1 FROM segment WHERE segment.batch = batch.id)))",
