@@ -197,6 +197,7 @@ def test_the_log_can_be_json_with_the_ids_of_requests(serve: Serve, stub: Stub) 
     env = {"HORNADA_SERVER_LOG_FORMAT": "json", "HORNADA_SERVER_ACCESS_LOG": "true"}
     hornada = serve(stub.upstream, env)
     answer = hornada.client.call("GET", "/models?after=secret")
+    until(lambda: '"/v1/models"' in hornada.log(), "the call is logged")
     found = [json.loads(line) for line in hornada.log().splitlines() if line.startswith("{")]
     [line] = [line for line in found if line.get("path") == "/v1/models"]
     assert (line["method"], line["status"], line["level"]) == ("GET", 200, "info")

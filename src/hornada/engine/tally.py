@@ -19,24 +19,24 @@ CALL_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300
 class Waiting:
     """The calls to one model that wait for their answer now (a stream: for its beginning)."""
 
-    __slots__ = ("_calls", "_clock", "_ticket", "answered_at")
+    __slots__ = ("_calls", "_monotonic", "_next", "answered_at")
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._ticket = count()
+        self._monotonic = clock.monotonic
+        self._next = count().__next__
         self._calls: dict[int, float] = {}
         self.answered_at = clock.monotonic()
         """When a call last ended with an answer, on the monotonic clock."""
 
     def begin(self) -> int:
         """A call is sent; answers what ``end`` wants to know."""
-        ticket = next(self._ticket)
-        self._calls[ticket] = self._clock.monotonic()
+        ticket = self._next()
+        self._calls[ticket] = self._monotonic()
         return ticket
 
     def end(self, ticket: int, *, answered: bool) -> float:
         """A call has ended; for how long it had waited, in seconds."""
-        now = self._clock.monotonic()
+        now = self._monotonic()
         if answered:
             self.answered_at = now
         return now - self._calls.pop(ticket)
@@ -45,7 +45,7 @@ class Waiting:
     def oldest_s(self) -> float:
         """For how long the call that was sent first waits, in seconds; 0 when none does."""
         began = next(iter(self._calls.values()), None)
-        return 0.0 if began is None else self._clock.monotonic() - began
+        return 0.0 if began is None else self._monotonic() - began
 
     def since(self, moment: float) -> int:
         """How many wait that were sent at that moment or before."""
@@ -72,15 +72,18 @@ class Traffic:
 
     async def timed(self, call: Awaitable[T]) -> T:
         """Waits for a call and measures it; one that ends in a Failure was not answered."""
-        ticket, answered = self._waiting.begin(), False
+        waiting = self._waiting
+        ticket = waiting.begin()
         try:
             answer = await call
-            answered = not isinstance(answer, Failure)
-            return answer
-        finally:
-            seconds = self._waiting.end(ticket, answered=answered)
-            if answered:
-                self.seconds.observe(seconds)
+        except BaseException:
+            waiting.end(ticket, answered=False)
+            raise
+        if isinstance(answer, Failure):
+            waiting.end(ticket, answered=False)
+        else:
+            self.seconds.observe(waiting.end(ticket, answered=True))
+        return answer
 
 
 class ModelTally:
