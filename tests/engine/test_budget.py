@@ -182,7 +182,7 @@ async def test_what_is_known_here_is_the_ledger_less_what_is_not_in_it(house: Ho
 async def test_a_lost_answer_to_a_commit_charges_once(house: House) -> None:
     await credit(house, COST * 100)
     flaky = Flaky(house.db)
-    house.dispatcher._db = flaky
+    house.dispatcher._recorder._db = flaky
     batch = await house.accepted(*texts(30))
     await house.dispatcher.once()
     flaky.after = 1

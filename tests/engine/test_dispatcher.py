@@ -104,7 +104,7 @@ async def test_one_flush_commits_all_chunks_and_batches(house: House, server: Mo
         written += 1
         return original()
 
-    house.dispatcher._db = type("Counted", (), {"read": house.db.read, "write": staticmethod(counting)})()
+    house.dispatcher._recorder._db = type("Counted", (), {"read": house.db.read, "write": staticmethod(counting)})()
     await tick(house)
     assert written == 1
     assert [(await house.see(batch)).status for batch in batches] == [Status.FINALIZING] * 2

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from hornada.blobs.protocol import Blobs, Placed
+from hornada.blobs.protocol import Blobs
 from hornada.core.account import Plan
 from hornada.core.batch import Status, StopReason
 from hornada.core.catalog import Catalog, Model
-from hornada.core.chunk import CHUNK_BYTES, CHUNK_LINES, ChunkState
+from hornada.core.chunk import CHUNK_BYTES, CHUNK_LINES
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import HornadaError, Unavailable
-from hornada.core.ids import new_id
+from hornada.core.errors import HornadaError
 from hornada.core.line import Spelling
 from hornada.engine import crashpoint
 from hornada.engine.budget import Budget
@@ -26,13 +25,13 @@ from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.lanes import Lanes
 from hornada.engine.plans import DEFAULT_PLAN
 from hornada.engine.reading import adjoining, breathe, read_chunks
+from hornada.engine.recorder import Recorder
 from hornada.engine.tally import Tally
 from hornada.engine.turnstile import Turnstile
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
-from hornada.store import ledger, segment
 from hornada.store.chunk import Source, Work
-from hornada.store.database import Database, Tx
+from hornada.store.database import Database
 
 log = logging.getLogger("hornada")
 
@@ -83,10 +82,9 @@ class Dispatcher:
         self._on_settled = on_settled
         self._held: dict[tuple[str, int], Held] = {}
         self._lanes: dict[str, Lanes] = {}
-        self._placed: dict[tuple[str, int, int], tuple[str, int]] = {}
+        self._recorder = Recorder(db, blobs, clock, budget)
         self._backlog = Backlog()
         self._turnstile = Turnstile()
-        self._uncertain = False
         self._strays = False
         self._flushed_at = 0.0
         self._asked = False
@@ -188,12 +186,10 @@ class Dispatcher:
         self._asked = False
         if not takes:
             return
-        await self._place(take for _, take in takes)
-        fenced = await self._commit([take for _, take in takes])
+        fenced = await self._recorder.record([(held.work.source, take) for held, take in takes])
         settled = False
         for held, take in takes:
             key = (take.chunk.batch, take.chunk.idx)
-            self._placed.pop((*key, take.seq), None)
             if key in fenced:
                 self._drop(key, held)
                 continue
@@ -211,73 +207,6 @@ class Dispatcher:
 
     def _unbooked(self) -> Iterable[tuple[str, int]]:
         return ((held.work.chunk.org, held.unbooked) for held in self._held.values() if held.purse is not None)
-
-    async def _place(self, takes: Iterable[Take]) -> None:
-        """Appends the bytes of takes that do not lie anywhere yet: one durable write a batch."""
-        by_batch: dict[str, list[Take]] = {}
-        for take in takes:
-            if take.data and (take.chunk.batch, take.chunk.idx, take.seq) not in self._placed:
-                by_batch.setdefault(take.chunk.batch, []).append(take)
-        for batch, group in by_batch.items():
-            placed: Placed = await self._blobs.append(batch, [take.data for take in group])
-            for take, offset in zip(group, placed.offsets, strict=True):
-                self._placed[batch, take.chunk.idx, take.seq] = (placed.object, offset)
-        if by_batch:
-            crashpoint.reach("segment_written")
-
-    async def _commit(self, takes: list[Take]) -> set[tuple[str, int]]:
-        """The durable transaction of a tick; answers the chunks that somebody else holds now."""
-        fenced: set[tuple[str, int]] = set()
-        try:
-            async with self._budget.booking(), self._db.write() as tx:
-                fenced = await self._write(tx, takes)
-        except Unavailable:
-            self._uncertain = True
-            raise
-        self._uncertain = False
-        crashpoint.reach("tick_committed")
-        return fenced
-
-    async def _write(self, tx: Tx, takes: list[Take]) -> set[tuple[str, int]]:
-        fenced: set[tuple[str, int]] = set()
-        good: list[Take] = []
-        for take in takes:
-            chunk = take.chunk
-            if self._uncertain and take.data and await segment.exists(tx, *_key(take)):
-                continue
-            whole = take.settled and not take.left
-            if not await chunks.commit(tx, chunk, ChunkState.DONE if whole else ChunkState.LEASED):
-                fenced.add((chunk.batch, chunk.idx))
-                continue
-            good.append(take)
-            if take.settled and take.left:
-                await chunks.hand_back(tx, chunk, model=take.passed_to)
-        with_data = [take for take in good if take.data]
-        rows = [take.segment(*self._placed[take.chunk.batch, take.chunk.idx, take.seq]) for take in with_data]
-        await segment.insert(tx, rows)
-        await ledger.insert(tx, [self._entry(take) for take in with_data if take.lines])
-        for batch in sorted({take.chunk.batch for take in takes if take.settled}):
-            if await batches.drain(tx, batch, self._clock.now()):
-                log.info("batch_%s: every line has a result", batch)
-        return fenced
-
-    def _entry(self, take: Take) -> ledger.LedgerEntry:
-        chunk = take.chunk
-        source = self._held[chunk.batch, chunk.idx].work.source
-        return ledger.LedgerEntry(
-            id=new_id(),
-            source=f"{chunk.batch}:{chunk.idx}:{chunk.epoch}:{take.seq}",
-            org=chunk.org,
-            key=source.key,
-            batch=chunk.batch,
-            model=chunk.model,
-            endpoint=f"{source.endpoint}:batch",
-            lines=take.lines,
-            usage=take.usage,
-            amount=take.amount,
-            estimated=take.estimated,
-            created_at=self._clock.now(),
-        )
 
     # ---------------------------------------------------------------- batches held
 
@@ -447,8 +376,3 @@ class Dispatcher:
 
     def _idle(self) -> bool:
         return all(held.settled for held in self._held.values())
-
-
-def _key(take: Take) -> tuple[str, int, int, int]:
-    """What names the segment of a take."""
-    return take.chunk.batch, take.chunk.idx, take.chunk.epoch, take.seq
