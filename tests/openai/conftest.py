@@ -21,6 +21,8 @@ MOUNTED = {
     "/strict/v1": "openai",
 }
 DIALECTS = table("[server.dialects]", {f'"{path}"': name for path, name in MOUNTED.items()})
+SLASHED = "org/m big:v1"
+MODEL = table("[[models]]", {"name": SLASHED, "upstream": "http://127.0.0.1:9/v1"})
 SMALL = 1 << 20
 """The largest file of a server whose limits are tried out."""
 
@@ -28,7 +30,7 @@ SMALL = 1 << 20
 @pytest.fixture(scope="session")
 def server(backend: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hornada]:
     """The server that most tests share."""
-    with Hornada(tmp_path_factory.mktemp("openai"), configuration(backend, more=DIALECTS)) as hornada:
+    with Hornada(tmp_path_factory.mktemp("openai"), configuration(backend, more=DIALECTS + MODEL)) as hornada:
         hornada.start()
         yield hornada
 
@@ -70,7 +72,8 @@ def guide(server: Hornada, base: str, backend: Client) -> Guide:
 @pytest.fixture
 def sdk(server: Hornada, base: str) -> Iterator[openai.OpenAI]:
     """OpenAI's SDK under that path, which takes no answer that its types do not allow."""
-    yield from strict(server, base)
+    with strict(server, base) as client:
+        yield client
 
 
 def opened(server: Hornada, base: str, backend: Client) -> Guide:
@@ -78,14 +81,7 @@ def opened(server: Hornada, base: str, backend: Client) -> Guide:
     return Guide(Client(f"http://127.0.0.1:{server.port}{base}", KEY), backend)
 
 
-def strict(server: Hornada, base: str, **options: object) -> Iterator[openai.OpenAI]:
-    """The SDK under a path of a server."""
-    url = f"http://127.0.0.1:{server.port}{base}"
-    with openai.OpenAI(
-        base_url=url,
-        api_key=KEY,
-        max_retries=0,
-        _strict_response_validation=MOUNTED[base] != "novita",
-        **options,  # type: ignore[arg-type]
-    ) as client:
-        yield client
+def strict(server: Hornada, base: str) -> openai.OpenAI:
+    """The SDK under a path of a server; Novita's batches are not what it takes for valid."""
+    url, validated = f"http://127.0.0.1:{server.port}{base}", MOUNTED[base] != "novita"
+    return openai.OpenAI(base_url=url, api_key=KEY, max_retries=0, _strict_response_validation=validated)

@@ -21,7 +21,12 @@ class BatchCalls:
     async def create(self, call: Call) -> Response:
         """``POST /batches``: checks its own fields; what is wrong with the file shows later, on the batch."""
         rules = call.dialect.rules
-        wanted = parse(await call.json(), batchable(self._catalog(), rules), call.header(b"idempotency-key"))
+        wanted = parse(
+            await call.json(),
+            batchable(self._catalog(), rules),
+            call.header(b"idempotency-key"),
+            unversioned=rules.unversioned,
+        )
         batch, earlier = await self._batches.create(
             call.principal,
             rules,

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from hornada.api.fields import at_most, choice, mapping, missing, pairs, required, text, whole, within
-from hornada.core.catalog import ENDPOINTS, Catalog
+from hornada.core.catalog import ENDPOINTS, VERSION, Catalog
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import DialectRules
 
@@ -28,14 +28,17 @@ class NewBatch(Struct, frozen=True, kw_only=True):
     idempotency_key: str | None
 
 
-def parse(body: dict[str, Any], endpoints: Iterable[str], header_key: str | None) -> NewBatch:
+def parse(
+    body: dict[str, Any], endpoints: Iterable[str], header_key: str | None, *, unversioned: bool = False
+) -> NewBatch:
     """Checks every field that OpenAI knows and ignores the others; raises Refusal (openai-contract 4.2 and 4.6).
 
     ``endpoints`` are those that may be batched, ``header_key`` is the ``Idempotency-Key`` header if there is one.
+    ``unversioned``: an endpoint may come without its ``/v1``.
     """
     return NewBatch(
         input_file=text(required(body, "input_file_id"), "input_file_id"),
-        endpoint=choice(text(required(body, "endpoint"), "endpoint"), "endpoint", tuple(endpoints)),
+        endpoint=choice(_endpoint(required(body, "endpoint"), unversioned=unversioned), "endpoint", tuple(endpoints)),
         completion_window=choice(
             text(required(body, "completion_window"), "completion_window"), "completion_window", WINDOWS
         ),
@@ -61,6 +64,11 @@ def idempotency_key(value: object) -> str | None:
         message = "Invalid value for 'idempotency_key': expected printable characters only."
         raise Refusal(Code.INVALID_VALUE, message, "idempotency_key")
     return key
+
+
+def _endpoint(value: object, *, unversioned: bool) -> str:
+    endpoint = text(value, "endpoint")
+    return VERSION + endpoint if unversioned and VERSION + endpoint in ENDPOINTS else endpoint
 
 
 def _metadata(value: object) -> dict[str, str] | None:

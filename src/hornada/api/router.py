@@ -16,6 +16,7 @@ from hornada.dialects.protocol import Dialect
 Handler = Callable[[Call], Awaitable[Response | None]]
 """Answers a call; None when it has sent its answer itself."""
 
+_DEPLOYED = re.compile(r"/deployments/[^/]+(/.+)")
 _PIECE = re.compile(r"\{(\w+)(:path)?\}")
 
 
@@ -101,7 +102,9 @@ class Router:
         path: str = scope["path"]
         for base, dialect in self._bases:
             if path.startswith(base):
-                return dialect, path[len(base) - 1 :]
+                rest = path[len(base) - 1 :]
+                deployed = _DEPLOYED.fullmatch(rest) if dialect.deployments else None
+                return dialect, deployed[1] if deployed else rest
         return self._default, None
 
     def find(self, scope: Scope, rest: str | None) -> Found:

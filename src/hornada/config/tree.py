@@ -9,7 +9,7 @@ from hornada.core.catalog import Model
 from hornada.core.limits import Limits
 from hornada.core.money import BillingRules
 
-DIALECTS: tuple[str, ...] = ("infernode", "novita", "openai")
+DIALECTS: tuple[str, ...] = ("infernode", "novita", "openai", "azure")
 """The names that ``[server.dialects]`` may use."""
 
 DEFAULT_DIALECTS: dict[str, str] = {"/v1": "infernode", "/infernode/v1": "infernode", "/openai/v1": "novita"}

@@ -9,6 +9,9 @@ from hornada.core.strict import shown
 MOST_SLOTS = 1024
 """The most concurrent requests that learning ever allows."""
 
+VERSION = "/v1"
+"""What every endpoint begins with."""
+
 ENDPOINTS: tuple[str, ...] = (
     "/v1/chat/completions",
     "/v1/completions",

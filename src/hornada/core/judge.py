@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from hornada.core import strict
 from hornada.core.batch import Finding
-from hornada.core.catalog import no_such_model
+from hornada.core.catalog import VERSION, no_such_model
 from hornada.core.errors import Code
 from hornada.core.limits import Limits
 
@@ -33,11 +33,15 @@ class Named(Struct, frozen=True):
 
 
 class CheckRules(Struct, frozen=True, kw_only=True):
-    """What the lines of a batch are held against. ``names``: every catalog name and alias; others are unknown."""
+    """What the lines of a batch are held against. ``names``: every catalog name and alias; others are unknown.
+
+    ``unversioned``: a line's ``url`` may leave the endpoint's ``/v1`` out.
+    """
 
     endpoint: str
     limits: Limits
     names: dict[str, Named]
+    unversioned: bool = False
 
 
 class _Text(str):
@@ -79,6 +83,7 @@ class Judge:
     def __init__(self, rules: CheckRules) -> None:
         self._rules = rules
         self._endpoint = rules.endpoint
+        self._urls = {rules.endpoint} | ({rules.endpoint.removeprefix(VERSION)} if rules.unversioned else set())
         self._ids: dict[str | bytes, int] = {}
         self._good_names: dict[str, None] = {}
         self._strings: list[str] = []
@@ -109,7 +114,7 @@ class Judge:
         )
         if (
             len(self._strings) != 2 + (url is not UNSET) + (method is not UNSET)
-            or (url is not UNSET and url != self._endpoint)
+            or (url is not UNSET and url not in self._urls)
             or (method is not UNSET and method not in _POST)
             or body.model not in self._good_names
             or body.stream
@@ -191,7 +196,7 @@ class Judge:
     def _url_fault(self, fields: dict[str, Any]) -> tuple[Code, str, str]:
         value = fields.get("url")
         message = ""
-        if "url" in fields and value != self._endpoint:
+        if "url" in fields and not (isinstance(value, str) and value in self._urls):
             given = strict.shown(value) if isinstance(value, str) else strict.kind(value)
             message = (
                 f"The URL provided for this request does not match the batch endpoint: "

@@ -22,10 +22,12 @@ class DialectRules(Struct, frozen=True, kw_only=True):
 
     ``deduplicate``: same upload or create answers the earlier object always; when false only on an SDK retry or with
     an idempotency key. ``endpoints``: what may be batched, None for all that the catalog offers.
-    ``input_lifetime_s``: retention of uploads, None for the installation's.
+    ``input_lifetime_s``: retention of uploads, None for the installation's. ``unversioned``: endpoints may be spelled
+    without ``/v1``.
     """
 
     name: str
     deduplicate: bool
     endpoints: frozenset[str] | None = None
     input_lifetime_s: int | None = None
+    unversioned: bool = False

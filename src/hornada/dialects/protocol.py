@@ -59,6 +59,11 @@ class Dialect(Protocol):
         """Whether cancelling a cancelled batch again is 200 (OpenAI) rather than a refusal (InferNode)."""
         ...
 
+    @property
+    def deployments(self) -> bool:
+        """Whether regular calls may come under ``/deployments/{model}`` (Azure); their body names the model too."""
+        ...
+
     def file_id(self, bare: str) -> str:
         """A stored file id with this dialect's prefix."""
         ...

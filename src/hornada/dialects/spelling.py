@@ -26,6 +26,7 @@ class Spelling:
     sha_headers: tuple[str, ...] = ("X-Content-SHA256",)
     dedup_headers: tuple[str, ...] = ("X-Deduplicated-From",)
     cancel_cancelled_ok = False
+    deployments = False
     file_prefix = "file-"
     counts_requests = True
     codes: ClassVar[Mapping[Code, str]] = {}

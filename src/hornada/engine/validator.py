@@ -31,7 +31,10 @@ _RETRY_CAP_S = 60
 
 
 class Validator:
-    """Finds batches whose file nobody has checked, checks it in one pass, and accepts or rejects the batch."""
+    """Finds batches whose file nobody has checked, checks it in one pass, and accepts or rejects the batch.
+
+    ``unversioned``: whether the lines of a dialect, given by name, may leave ``/v1`` out of their url.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,9 @@ class Validator:
         limits: Limits,
         on_accepted: Callable[[], None],
         tally: Tally | None = None,
+        unversioned: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        self._unversioned = unversioned
         self._tally = tally or Tally(clock)
         self._db = db
         self._blobs = blobs
@@ -108,7 +113,8 @@ class Validator:
                     offers=model.offers(batch.endpoint),
                     batchable=model.batch_slots > 0,
                 )
-        return CheckRules(endpoint=batch.endpoint, limits=self._limits, names=names)
+        unversioned = self._unversioned(batch.dialect)
+        return CheckRules(endpoint=batch.endpoint, limits=self._limits, names=names, unversioned=unversioned)
 
     async def _accept(self, stage: Stage, plan: Plan, checked: Checked, model: str) -> None:
         batch = stage.batch

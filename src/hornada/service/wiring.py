@@ -136,6 +136,7 @@ class Engine:
             plans=self.plans,
             limits=limits,
             on_accepted=self._accepted,
+            unversioned=lambda dialect: DIALECTS[dialect].rules.unversioned,
             tally=self.tally,
         )
         self.finalizer = Finalizer(
