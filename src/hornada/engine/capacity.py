@@ -34,7 +34,10 @@ class Gate:
         self._regular_at: float | None = None
         self._learned = model.capacity
         self.reserve = 0
-        self._open = 0
+        self.allowed = 0
+        """Slots that lines may use at this moment."""
+        self.timed = model.auto
+        """Whether it is of use to know how long lines take."""
         self.regular = 0
         self.lines = 0
         self._settle()
@@ -60,22 +63,17 @@ class Gate:
         """A regular call starts; the moment, for ``began``."""
         self.regular += 1
         now = self._clock.monotonic()
-        if self._regular_at is None:
-            self._regular_at = now
-            self._settle()
+        self._regular_at = now
+        self._settle()
         return now
 
     def leave(self) -> None:
         """A regular call ended."""
         self.regular -= 1
         self._regular_at = self._clock.monotonic()
-        self._limiter.turned()
+        self._limiter.turned += 1
+        self._settle()
         self._tell()
-
-    @property
-    def allowed(self) -> int:
-        """Slots that lines may use at this moment."""
-        return max(0, min(self._model.batch_slots, self._open - self.regular))
 
     @property
     def slots(self) -> int:
@@ -87,11 +85,6 @@ class Gate:
     def capacity(self) -> int:
         """The capacity in force."""
         return self._limiter.limit
-
-    @property
-    def timed(self) -> bool:
-        """Whether it is of use to know how long lines take."""
-        return self._limiter.by_latency
 
     def try_line(self) -> bool:
         """Takes a slot for a line if one is free."""
@@ -110,13 +103,14 @@ class Gate:
 
     def answered(self, seconds: float) -> None:
         """A line was answered, after so long if that was ``timed``, else 0."""
-        self._limiter.turned()
-        if seconds and self._limiter.by_latency:
+        self._limiter.turned += 1
+        if seconds:
             self._limiter.answered(seconds)
+            self.timed = self._limiter.timed
 
     def came_back(self, last: Reply) -> None:
         """A line is to be tried again after this."""
-        self._limiter.turned()
+        self._limiter.turned += 1
         self.status(last.status)
 
     def status(self, status: int) -> None:
@@ -168,7 +162,7 @@ class Gate:
         return ", ".join(parts)
 
     def _settle(self) -> None:
-        """Works out what lines may use but for regular calls."""
+        """Works out what lines may use."""
         capacity = self._limiter.limit
         if self._model.reserve is not None:
             reserve = self._model.reserve
@@ -177,7 +171,9 @@ class Gate:
         else:
             reserve = min(max(1, capacity // 16), _MOST_RESERVE, capacity - 1)
         self.reserve = max(reserve, min(capacity, reserve + self.harm.reserve))
-        self._open = 0 if self.harm.pausing else capacity - self.reserve
+        free = 0 if self.harm.pausing else capacity - self.reserve - self.regular
+        self.allowed = max(0, min(self._model.batch_slots, free))
+        self.timed = self._limiter.timed
 
     def _tell(self) -> None:
         if self._on_room is not None and self.lines < self.allowed:

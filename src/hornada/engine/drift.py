@@ -16,6 +16,7 @@ _BACK = (0.8, 0.5)
 """To which part of the calls that did not seem to wait a step down goes, to see the latency there afresh: where about
 half of what was added had to wait, and where all of it had to, so that those before it may have waited too."""
 _KEPT = 256
+_ENOUGH = 256
 
 
 class Span(Struct, frozen=True):
@@ -51,6 +52,11 @@ class Drift:
         self._total = 0.0
         self._squares = 0.0
         self._settling = False
+
+    @property
+    def enough(self) -> bool:
+        """Whether more calls of this span would tell nothing more."""
+        return self._count >= _ENOUGH
 
     def add(self, latency: float) -> None:
         """A call took ``latency`` seconds."""

@@ -31,17 +31,19 @@ class Limiter:
         """Why the limit is lower than it was, in words for people; empty when nothing has lowered it."""
         self._drift = Drift()
         self._began: float | None = None
-        self._turned = 0
+        self.turned = 0
+        """Requests that have ended since the start, whatever came of them: whoever ends one counts it here."""
+        self._turned_then = 0
         self._soiled = False
         self._patience = 1
         self._rest = 0
         self._too_many: int | None = None
         self._before: int | None = None
         self._half = 0
-        self._late = 0
+        self._late_until = 0
         self._last: Load | None = None
         self.by_latency = learns
-        """Whether the latency of calls is wanted."""
+        """Whether latency is all that there is to judge by."""
 
     @classmethod
     def fixed(cls, capacity: int) -> "Limiter":
@@ -63,15 +65,14 @@ class Limiter:
             slots = f"{self.limit} of {self.most} slots"
         return f"{slots}; {self.reason}" if self.reason else slots
 
-    def answered(self, latency: float) -> None:
-        """A line took ``latency`` seconds; only needed ``by_latency``."""
-        self._drift.add(latency)
+    @property
+    def timed(self) -> bool:
+        """Whether it is of use to know how long lines take."""
+        return self.by_latency and not self._drift.enough
 
-    def turned(self) -> None:
-        """A request has ended, whatever came of it."""
-        self._turned += 1
-        if self._late:
-            self._late -= 1
+    def answered(self, latency: float) -> None:
+        """A line took ``latency`` seconds; only needed while ``timed``."""
+        self._drift.add(latency)
 
     def refused(self, in_flight: int) -> None:
         """The server was too busy for one of ``in_flight`` requests that were under way, this one included."""
@@ -81,9 +82,9 @@ class Limiter:
 
     def timed_out(self, in_flight: int) -> None:
         """A request got no answer in time. Others that began before the limit was halved do not halve it again."""
-        if self.learns and not self._late:
+        if self.learns and self.turned >= self._late_until:
             self._step_down(self.limit // 2, in_flight, "a request timed out")
-            self._late = in_flight
+            self._late_until = self.turned + in_flight
         self._soiled = True
 
     def restore(self) -> None:
@@ -105,7 +106,8 @@ class Limiter:
             self.by_latency = load is None
             if load is not None:
                 self._heed(load, in_flight)
-        if now - self._began >= WINDOW_S and (not self.by_latency or self._turned >= max(self.limit, _LEAST)):
+        turned = self.turned - self._turned_then
+        if now - self._began >= WINDOW_S and (not self.by_latency or turned >= max(self.limit, _LEAST)):
             self._judge(now)
 
     def _heed(self, load: Load, in_flight: int) -> None:
@@ -162,6 +164,6 @@ class Limiter:
         self._drift.forget()
 
     def _begin(self, now: float) -> None:
-        self._began, self._turned, self._soiled = now, 0, False
+        self._began, self._turned_then, self._soiled = now, self.turned, False
         if not self.by_latency:
             self._drift.begin()
