@@ -1,6 +1,7 @@
 """Regular calls against model servers that answer as a test says."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -260,6 +261,34 @@ async def test_a_busy_server_is_an_overloaded_model_with_its_wait(front: Open, s
     async with serving(answering(b"{}", status, b"Retry-After: 1.2\r\n")) as server:
         refusal = await refused(front(server.port))
     assert (refusal.code, refusal.retry_after) == (Code.MODEL_OVERLOADED, 2)
+
+
+@pytest.mark.parametrize(("status", "capacity"), [("429 No", 4), ("503 No", 4), ("500 No", 8), ("400 No", 8)])
+async def test_a_refused_call_makes_lines_give_way(front: Open, status: str, capacity: int):
+    async with serving(answering(b"{}", status)) as server:
+        opened = front(server.port)
+        gate = opened.gates.of(opened.model)
+        for _ in range(4):
+            gate.try_line()
+        with contextlib.suppress(Refusal):
+            await opened.call()
+    assert gate.capacity == capacity
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_when_answers_begin_is_measured_beside_lines_and_without(front: Open, stream: bool):
+    body = BODY.replace(b'"x"', b'"stream": %s, "x"' % (b"true" if stream else b"false"))
+    async with serving(answering()) as server:
+        opened = front(server.port)
+        gate = opened.gates.of(opened.model)
+        for _ in range(2):
+            for _ in range(20):
+                called = await opened.call(body)
+                if isinstance(called, CalledStream):
+                    await called.aclose()
+            gate.try_line()
+    gate.tick(waiting=False)
+    assert gate.harm.ratio is not None
 
 
 @pytest.mark.parametrize("status", ["401 No", "403 No", "302 Go", "307 Go"])
