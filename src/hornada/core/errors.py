@@ -3,7 +3,8 @@
 HornadaError
 ├── Refusal            the caller's fault: a code, a message, perhaps a param
 ├── Unavailable        ours, for now: the database or the blob store did not answer; the same step may be tried again
-│   └── Busy           too much is under way; try again soon
+│   ├── Busy           too much is under way; try again soon
+│   └── Taken          another process works on what only one may work on
 └── Broken             ours, for good: something stored is missing or does not match its checksum
 """
 
@@ -112,6 +113,10 @@ class Unavailable(HornadaError):
 
 class Busy(Unavailable):
     """Too much is under way at this moment."""
+
+
+class Taken(Unavailable):
+    """Another process works on what only one may work on."""
 
 
 class Broken(HornadaError):

@@ -14,9 +14,10 @@ from hornada.core.batch import Status, StopReason
 from hornada.core.catalog import Catalog, Model
 from hornada.core.chunk import CHUNK_BYTES, CHUNK_LINES
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import HornadaError
+from hornada.core.errors import HornadaError, Unavailable
 from hornada.core.line import Spelling
 from hornada.engine import crashpoint
+from hornada.engine.brake import Brake
 from hornada.engine.budget import Budget
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
@@ -67,6 +68,8 @@ class Dispatcher:
         tally: Tally | None = None,
     ) -> None:
         self._tally = tally or Tally(clock)
+        self.brake = Brake()
+        self.brake.on_released = self._pump
         self._hurried = False
         self._db = db
         self._blobs = blobs
@@ -138,7 +141,7 @@ class Dispatcher:
         """One tick: commit results, look at the batches held, claim. True if there is more to do at once."""
         self._abort_late()
         if self._flush_due():
-            await self._flush()
+            await self._flush_or_brake()
         if self._budget.gone:
             await self._budget.once()
         await self._look()
@@ -171,9 +174,18 @@ class Dispatcher:
     def _flush_due(self) -> bool:
         """Half a second since the last time, nothing else is under way, much is waiting, or a balance is used up."""
         if not self._held:
-            return False
+            return self.brake.on
         late = self._clock.monotonic() - self._flushed_at >= FLUSH_S
         return late or self._budget.gone or self._idle() or self._backlog.bytes > UNSAVED_BYTES // 4
+
+    async def _flush_or_brake(self) -> None:
+        """Starts no line while results find no room: they would run again after a crash."""
+        try:
+            await self._flush()
+        except Unavailable as error:
+            self.brake.hold("results", str(error))
+            raise
+        self.brake.release("results")
 
     async def _flush(self) -> None:
         """Makes all new results durable and commits them."""
@@ -262,7 +274,7 @@ class Dispatcher:
         catalog = self._catalog()
         running = (model for name, model in catalog.models.items() if name not in catalog.paused)
         open_models = [model for model in running if self._gates.of(model).allowed > 0]
-        if not open_models or self._room() <= 0:
+        if self.brake.on or not open_models or self._room() <= 0:
             return 0
         async with self._db.read() as tx:
             ready = await chunks.ready_models(tx)
@@ -358,7 +370,7 @@ class Dispatcher:
                 self._clock,
                 on_low=self._ask,
                 on_settled=self._nudge,
-                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES,
+                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES and not self.brake.on,
                 tally=self._tally,
             )
         return lanes

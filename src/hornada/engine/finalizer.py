@@ -1,5 +1,6 @@
 """Writes a drained batch's two files in input order from its segments, verifies them, and ends the batch."""
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Callable
@@ -235,8 +236,9 @@ class Assembly:
     async def _chunk(self, chunk: Chunk, segments: list[Segment]) -> None:
         results: list[tuple[bool, memoryview] | None] = [None] * chunk.span.n
         missing = chunk.span.n
-        for found in segments:
-            data = memoryview(await self._read(found))
+        read = await asyncio.gather(*(self._read(found) for found in segments))
+        for found, found_bytes in zip(segments, read, strict=True):
+            data = memoryview(found_bytes)
             for entry in unpack(found.index):
                 if results[entry.line] is not None:
                     raise Broken(f"line {chunk.span.first + entry.line} has two results")

@@ -1,5 +1,6 @@
 """Makes results durable: their bytes first, then one transaction that names them, however many lines they are."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -58,12 +59,19 @@ class Recorder:
         for take in takes:
             if take.data and _key(take) not in self._placed:
                 by_batch.setdefault(take.chunk.batch, []).append(take)
-        for batch, group in by_batch.items():
-            placed: Placed = await self._blobs.append(batch, [take.data for take in group])
-            for take, offset in zip(group, placed.offsets, strict=True):
-                self._placed[_key(take)] = (placed.object, offset)
+        written = await asyncio.gather(
+            *(self._append(batch, group) for batch, group in by_batch.items()), return_exceptions=True
+        )
+        for failure in written:
+            if failure is not None:
+                raise failure
         if by_batch:
             crashpoint.reach("segment_written")
+
+    async def _append(self, batch: str, group: list[Take]) -> None:
+        placed: Placed = await self._blobs.append(batch, [take.data for take in group])
+        for take, offset in zip(group, placed.offsets, strict=True):
+            self._placed[_key(take)] = (placed.object, offset)
 
     async def _write(self, tx: Tx, taken: Sequence[Taken]) -> set[tuple[str, int]]:
         fenced: set[tuple[str, int]] = set()

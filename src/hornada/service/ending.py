@@ -35,7 +35,12 @@ class Ending:
             self._standing.stopping = True
             self._task = asyncio.create_task(self._drain())
             return
+        self.at_once()
+
+    def at_once(self) -> None:
+        """Ends the process without grace; what is done is committed, if it still can be."""
         log.warning("stopping at once")
+        self._standing.stopping = True
         self._engine.hurry()
         self._server.force_exit = self._server.should_exit = True
 

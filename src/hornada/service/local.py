@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,9 +11,10 @@ from starlette.types import Message
 
 from hornada.api.app import App, build
 from hornada.config import Config
+from hornada.core.errors import Taken
 from hornada.core.ids import new_secret
 from hornada.service import Ask
-from hornada.service.lock import lock
+from hornada.service.lock import Locked, data_folder, lock
 from hornada.service.serving import installation, services
 from hornada.service.wiring import Engine
 
@@ -24,21 +24,26 @@ def opened(config: Config, key: str | None) -> Iterator[Ask]:
     """Opens the ledger of the configuration, runs no loop, and calls the application over it with ``key``.
 
     Without a key the caller is the operator: who can open the ledger can do everything. Raises Locked while another
-    process holds the data folder, Unavailable and ValueError when the ledger cannot be opened.
+    process holds the data folder or the database, Unavailable and ValueError when the ledger cannot be opened.
     """
     secret = config.server.operator_key or new_secret()
     config = replace(config, server=replace(config.server, operator_key=secret))
-    held = lock(Path(config.data))
+    folder = data_folder(config)
+    held = None if folder is None else lock(folder)
     try:
         with asyncio.Runner() as runner:
-            engine = runner.run(Engine.open(installation(config)))
+            try:
+                engine = runner.run(Engine.open(installation(config)))
+            except Taken as error:
+                raise Locked(str(error)) from error
             app = build(services(engine, config))
             try:
                 yield lambda method, path, body: runner.run(_call(app, method, path, body, key or secret))
             finally:
                 runner.run(engine.stop(0))
     finally:
-        os.close(held)
+        if held is not None:
+            os.close(held)
 
 
 async def _call(app: App, method: str, path: str, body: bytes, key: str) -> tuple[int, bytes]:

@@ -4,11 +4,18 @@ import fcntl
 import os
 from pathlib import Path
 
+from hornada.config import Config
 from hornada.core.errors import Unavailable
 
 
 class Locked(Exception):
     """Another process uses the folder."""
+
+
+def data_folder(config: Config) -> Path | None:
+    """The folder to lock; None where neither ledger nor bytes lie in a folder, but in PostgreSQL and a bucket."""
+    near = config.storage.database.startswith("sqlite:") or config.storage.blobs.startswith("file:")
+    return Path(config.data) if near else None
 
 
 def lock(folder: Path) -> int:

@@ -8,7 +8,6 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import uvicorn
 
@@ -22,7 +21,7 @@ from hornada.engine import crashpoint
 from hornada.engine.looper import Looper
 from hornada.service import logs
 from hornada.service.ending import Ending
-from hornada.service.lock import Locked, lock
+from hornada.service.lock import Locked, data_folder, lock
 from hornada.service.reload import LOOK_S, Reloader
 from hornada.service.standing import Standing
 from hornada.service.tuning import tune
@@ -32,10 +31,15 @@ from hornada.service.wiring import Engine, Installation
 log = logging.getLogger("hornada")
 
 _CANNOT_START = 2
+_REPLACED = 3
+
+
+class Replaced(Exception):
+    """Another process works on the database now."""
 
 
 def serve(config: Config, origin: Origin | None = None) -> int:
-    """Serves until SIGTERM or SIGINT; 0 after a graceful stop, 2 when it cannot start.
+    """Serves until SIGTERM or SIGINT; 0 after a graceful stop, 2 when it cannot start, 3 when another took its place.
 
     ``origin``: where the configuration is read again when it changes, or on SIGHUP.
     """
@@ -45,11 +49,16 @@ def serve(config: Config, origin: Origin | None = None) -> int:
 
     try:
         with _listen(config) as listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            lock(Path(config.data))
+            folder = data_folder(config)
+            if folder is not None:
+                lock(folder)
             runner.run(_serve(config, origin, listener))
     except (Locked, Unavailable, OSError, ValueError) as error:
         sys.stderr.write(f"hornada cannot start: {error}\n")
         return _CANNOT_START
+    except Replaced as error:
+        sys.stderr.write(f"hornada ended: {error}\n")
+        return _REPLACED
     return 0
 
 
@@ -88,6 +97,7 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
             )
         )
         ending = Ending(engine, server, standing, wanted.traffic, config.server.shutdown_grace_s)
+        engine.on_taken = ending.at_once
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, ending.asked)
@@ -95,6 +105,8 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
         host, port = listener.getsockname()[:2]
         announce(host, port, made)
         await server.serve(sockets=[listener])
+        if engine.taken is not None:
+            raise Replaced(engine.taken)
     log.info("stopped")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from hornada.api.services import Readiness
 from hornada.config import Config
 from hornada.core.errors import Unavailable
+from hornada.service.lock import data_folder
 from hornada.service.wiring import Engine
 
 
@@ -50,7 +51,8 @@ class Standing:
 def _ground(config: Config) -> list[Path]:
     """What must stay where it is: the data folder, and the ledger if it is a file."""
     scheme, _, path = config.storage.database.partition(":///")
-    return [Path(config.data), *([Path(path)] if scheme == "sqlite" else [])]
+    folder = data_folder(config)
+    return [*([folder] if folder else []), *([Path(path)] if scheme == "sqlite" else [])]
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

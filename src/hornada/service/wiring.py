@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hornada.blobs import open_blobs
 from hornada.core.account import Plan
@@ -45,10 +46,13 @@ from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
-from hornada.store import census, connect
+from hornada.store import census, connect, exclusive
 from hornada.store.catalog import shelf
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
+
+if TYPE_CHECKING:
+    from hornada.engine.guard import Guard
 
 _DISCOVER_S = 30.0
 _DISCOVER_SOON_S = 1.0
@@ -73,6 +77,11 @@ class Installation:
 
 class Engine:
     """Every part of the engine, wired. ``await Engine.open(…)``, then ``start``; ``stop`` ends it gracefully."""
+
+    taken: str | None = None
+    """Why this process must end: another one works on the ledger."""
+    on_taken: Callable[[], None] | None = None
+    _guard: "Guard | None" = None
 
     def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
         limits = installation.limits
@@ -212,16 +221,36 @@ class Engine:
         """
         clock = clock or SystemClock()
         db = await connect(installation.database, clock)
+        engine: Engine | None = None
         try:
-            await db.migrate()
             engine = cls(installation, db, clock)
+            await engine._alone(installation.database)
+            await db.migrate()
             await engine.reaper.void(engine.owner)
             async with db.read() as tx:
                 engine.models.overlay(await shelf(tx))
         except BaseException:
+            if engine is not None and engine._guard is not None:
+                await engine._guard.close()
             await db.close()
             raise
         return engine
+
+    async def _alone(self, database: str) -> None:
+        """Takes the lock of a ledger that several processes can reach; raises Taken and Unavailable."""
+        lock = exclusive(database)
+        if lock is None:
+            return
+        from hornada.engine.guard import EVERY_S, Guard
+
+        await lock.check()
+        self._guard = Guard(lock, self.dispatcher.brake, on_taken=self._end)
+        self.loops.append(Looper("lock", self._guard.once, EVERY_S))
+
+    def _end(self, why: str) -> None:
+        self.taken = why
+        if self.on_taken is not None:
+            self.on_taken()
 
     def start(self) -> None:
         """Starts every loop."""
@@ -236,6 +265,8 @@ class Engine:
         with contextlib.suppress(HornadaError):
             await self.admission.uses.once()
         await self.servers.close()
+        if self._guard is not None:
+            await self._guard.close()
         await self.db.close()
 
     async def drain(self, grace_s: float) -> None:
@@ -284,7 +315,7 @@ class Engine:
     @property
     def troubles(self) -> list[str]:
         """What keeps the loops from their work, in words for people."""
-        return [loop.trouble for loop in self.loops if loop.trouble is not None]
+        return [loop.trouble for loop in self.loops if loop.trouble is not None] + self.dispatcher.brake.reasons
 
     async def _tidied(self) -> bool:
         more = await self.uploads.tidy()

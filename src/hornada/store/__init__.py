@@ -1,11 +1,15 @@
 """Rows: the only room with SQL."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hornada.core.clock import Clock, SystemClock
 from hornada.store.database import Database
 
-__all__ = ["connect"]
+if TYPE_CHECKING:
+    from hornada.store.exclusive import Exclusive
+
+__all__ = ["connect", "exclusive"]
 
 
 async def connect(url: str, clock: Clock) -> Database:
@@ -27,3 +31,12 @@ async def connect(url: str, clock: Clock) -> Database:
         return Postgres(url, None if isinstance(clock, SystemClock) else clock)
     message = f"a database is sqlite:///file or postgresql://user@host/name, not {scheme}://…"
     raise ValueError(message)
+
+
+def exclusive(url: str) -> "Exclusive | None":
+    """The lock on a PostgreSQL ledger, not yet taken; None for a file, whose folder is locked instead."""
+    if url.startswith("sqlite:"):
+        return None
+    from hornada.store.exclusive import Exclusive
+
+    return Exclusive(url)

@@ -1,0 +1,243 @@
+"""The whole server in its scaled-out storage: PostgreSQL and a bucket, both real, both failing at times."""
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from bench.client import Client, granted
+from bench.hornada import Hornada, answers, model, settings, table
+from tests.conftest import weed_or_not
+from tests.database_server import DatabaseServer
+from tests.object_store import CREDENTIALS, ObjectStore
+from tests.platform.operator import Ended, ended, half_way
+
+PATIENCE_S = 60.0
+CAPACITY = 8
+LOCK = 0x686F726F
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[DatabaseServer]:
+    """A PostgreSQL that these tests stop and start."""
+    with DatabaseServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """An S3 server that these tests stop and start."""
+    with ObjectStore(weed_or_not(), tmp_path_factory.mktemp("bucket")) as store:
+        yield store
+
+
+@pytest.fixture
+def server(database: DatabaseServer, bucket: ObjectStore, backend: Client, tmp_path: Path) -> Iterator[Hornada]:
+    """A server on an empty database and an empty place in the bucket, not yet started."""
+    url = database.make(f"db_{uuid.uuid4().hex}")
+    with Hornada(tmp_path, _configuration(backend, url, bucket.url()), CREDENTIALS) as hornada:
+        yield hornada
+
+
+@pytest.fixture
+def client(server: Hornada) -> Client:
+    """The first organization of a running server."""
+    server.start()
+    return server.client
+
+
+class Work:
+    """Lines whose texts nobody else asks for, so that what the model server got of them can be counted."""
+
+    def __init__(self, backend: Client) -> None:
+        self._backend = backend
+        self._mark = uuid.uuid4().hex
+
+    def lines(
+        self, number: int, *, delay: float = 0.05, size: int = 0, fails: Callable[[int], bool] = lambda _: False
+    ) -> bytes:
+        """So many requests; some are always refused."""
+        rows = []
+        for at in range(number):
+            order: dict[str, Any] = {"delay": delay}
+            if fails(at):
+                order = {"status": 400, "error": {"message": "no", "code": "bad"}}
+            text = f"{self._mark} {at} {'x' * size} @@{json.dumps(order)}"
+            body = {"model": "m-chat", "messages": [{"role": "user", "content": text}]}
+            rows.append({"custom_id": f"{at:04}", "method": "POST", "url": "/v1/chat/completions", "body": body})
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+    def calls(self) -> int:
+        """Calls that the model server got."""
+        seen = self._backend.call("GET", "/__stats").json["calls"]
+        return sum(count for text, count in seen.items() if self._mark in text)
+
+    def quiet(self) -> int:
+        """Waits until no call comes any more; how many there were."""
+        before, end = -1, time.monotonic() + PATIENCE_S
+        while (now := self.calls()) != before:
+            assert time.monotonic() < end, "calls go on and on"
+            before = now
+            time.sleep(1.5)
+        return now
+
+
+@pytest.fixture
+def work(backend: Client) -> Work:
+    return Work(backend)
+
+
+def test_a_batch_runs_from_an_upload_of_20_mib_to_a_part_of_its_results(client: Client, work: Work) -> None:
+    data = work.lines(500, delay=0, size=43_000, fails=lambda at: at % 50 == 7)
+    assert len(data) > 20 << 20
+    file = granted(client.upload(data), "upload")
+    assert client.content(file["id"]) == data
+    found = ended(client, granted(client.create(file["id"]), "create")["id"])
+    assert (found.batch["status"], found.counts) == ("completed", (490, 10))
+    assert _ids(found) == [f"{at:04}" for at in range(500)]
+    whole = client.content(found.batch["output_file_id"])
+    at = f"/files/{found.batch['output_file_id']}/content"
+    for first, last in ((0, 0), (1_000_000, 4_999_999), (len(whole) - 5, len(whole) - 1)):
+        part = client.call("GET", at, headers={"Range": f"bytes={first}-{last}"})
+        assert (part.status, part.body) == (206, whole[first : last + 1])
+
+
+def test_a_batch_is_cancelled(client: Client, work: Work) -> None:
+    batch = client.submit(work.lines(200, delay=0.2))
+    half_way(client, batch, 5)
+    granted(client.call("POST", f"/batches/{batch}/cancel"), "cancel")
+    found = ended(client, batch)
+    assert found.batch["status"] == "cancelled"
+    assert (found.counts[0], sum(found.counts)) == (work.calls(), 200)
+
+
+def test_a_batch_expires(server: Hornada, work: Work) -> None:
+    server.start({"HORNADA_LIMITS_BATCH_LIFETIME_S": "3"})
+    found = ended(server.client, server.client.submit(work.lines(200, delay=0.3)))
+    assert found.batch["status"] == "expired"
+    assert (found.counts[0], sum(found.counts)) == (work.calls(), 200)
+
+
+def test_nothing_is_lost_or_written_twice_when_the_server_is_killed(
+    server: Hornada, client: Client, work: Work
+) -> None:
+    batch = client.submit(work.lines(300))
+    seen = half_way(client, batch, 50)["request_counts"]["completed"]
+    server.kill()
+    server.start()
+    assert client.batch(batch)["request_counts"]["completed"] >= seen
+    found = ended(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (300, 0))
+    assert _ids(found) == [f"{at:04}" for at in range(300)]
+
+
+def test_a_second_server_is_refused_while_the_first_lives(server: Hornada, client: Client, tmp_path: Path) -> None:
+    with Hornada(tmp_path / "second", server.config.read_text(), CREDENTIALS) as second:
+        with pytest.raises(RuntimeError, match=r"ended with 2 .*\n.*in use by another hornada process"):
+            second.start()
+        server.terminate()
+        second.start()
+
+
+def test_the_server_survives_a_database_that_is_stopped_hard(
+    server: Hornada, client: Client, work: Work, database: DatabaseServer
+) -> None:
+    batch = client.submit(work.lines(300))
+    half_way(client, batch, 50)
+    database.stop_hard()
+    try:
+        stopped = work.quiet()
+        assert stopped < 300
+        assert client.call("GET", f"/batches/{batch}").status == 503
+        probe = Client(f"http://127.0.0.1:{server.port}")
+        reasons = probe.call("GET", "/readyz")
+        assert reasons.status == 503
+        assert b"no line is started: the lock on the database" in reasons.body
+    finally:
+        database.start()
+    found = ended_in_the_end(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (300, 0))
+    assert _ids(found) == [f"{at:04}" for at in range(300)]
+    assert work.calls() == 300
+    assert answers(probe, "/readyz")
+
+
+def test_the_server_survives_a_bucket_that_refuses(
+    server: Hornada, client: Client, work: Work, bucket: ObjectStore
+) -> None:
+    batch = client.submit(work.lines(300))
+    half_way(client, batch, 50)
+    bucket.kill()
+    try:
+        stopped = work.quiet()
+        assert stopped < 300
+        assert client.batch(batch)["status"] == "in_progress"
+        assert client.upload(b"{}\n").status == 503
+        reasons = Client(f"http://127.0.0.1:{server.port}").call("GET", "/readyz", timeout=30)
+        assert reasons.status == 503
+    finally:
+        bucket.start()
+    found = ended_in_the_end(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (300, 0))
+    assert work.calls() == 300
+
+
+def test_a_lost_lock_is_taken_again(server: Hornada, client: Client, work: Work, database: DatabaseServer) -> None:
+    batch = client.submit(work.lines(100))
+    half_way(client, batch, 10)
+    name = server.config.read_text().split(f"{database.url('')}", 1)[1].split('"')[0]
+    database.do(lambda connection: connection.execute(_END), name)
+    found = ended(client, batch)
+    assert (found.counts, work.calls()) == ((100, 0), 100)
+
+
+def test_a_server_ends_when_another_took_its_lock(
+    server: Hornada, client: Client, work: Work, database: DatabaseServer
+) -> None:
+    batch = client.submit(work.lines(300, delay=0.2))
+    half_way(client, batch, 10)
+    name = server.config.read_text().split(f"{database.url('')}", 1)[1].split('"')[0]
+
+    async def take(connection: asyncpg.Connection) -> int | None:
+        other = await asyncpg.connect(database.url(name))
+        waiting = asyncio.create_task(other.execute("SELECT pg_advisory_lock($1)", LOCK))
+        while not await connection.fetchval("SELECT count(*) FROM pg_locks WHERE objid = $1 AND NOT granted", LOCK):
+            await asyncio.sleep(0.01)
+        await connection.execute(_END)
+        await waiting
+        code = await asyncio.to_thread(server.running.wait, PATIENCE_S)
+        await other.close()
+        return code
+
+    assert database.do(take, name) == 3
+    assert "in use by another hornada process" in server.log()
+    server.start()
+    assert sum(ended(client, batch).counts) == 300
+
+
+def ended_in_the_end(client: Client, batch: str) -> Ended:
+    """The batch at its end, though the server may still refuse calls."""
+    end = time.monotonic() + PATIENCE_S
+    while not client.call("GET", f"/batches/{batch}").ok:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return ended(client, batch)
+
+
+_END = f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE objid = {LOCK} AND granted"  # noqa: S608 - ours
+
+
+def _ids(found: Ended) -> list[str]:
+    return sorted(row["custom_id"] for row in found.output + found.error)
+
+
+def _configuration(backend: Client, database: str, blobs: str) -> str:
+    upstream = f"http://127.0.0.1:{backend.port}/v1"
+    models = [model("m-chat", upstream, capacity=CAPACITY, batch=CAPACITY)]
+    return settings(models) + table("[storage]", {"database": database, "blobs": blobs})
