@@ -162,7 +162,13 @@ def test_the_organization_that_has_had_least_is_claimed_for_first() -> None:
 
 def test_a_new_batch_is_taken_in_hand_though_lines_enough_are_there() -> None:
     chosen = choose(
-        [source("large", total=50_000, due=1), source("small", total=10, due=2)], {"large": 500}, 200, lambda _: 0.0
+        [source("large", total=50_000, due=1), source("small", total=10, due=2)],
+        {"o": {"large": 500}},
+        200,
+        lambda _: 0.0,
+        {"o": {"large": 500}},
+        200,
+        lambda _: 0.0,
     )
     assert [(each.batch, lines) for each, lines in chosen] == [("small", 1)]
 
@@ -173,3 +179,13 @@ def test_so_many_batches_of_one_organization_are_in_hand_and_no_more() -> None:
     batches = {each.batch for each, _ in chosen}
     assert len(batches) == BATCHES_AT_ONCE
     assert {"b0", "b19"} <= batches
+
+
+def test_batches_in_hand_count_though_the_ledger_has_no_more_of_their_chunks() -> None:
+    hand = {"o": {f"held{at}": 1 for at in range(BATCHES_AT_ONCE)}}
+    assert choose([source("b")], hand, 1, lambda _: 0.0) == []
+
+
+def test_many_tiny_batches_fill_what_one_cannot() -> None:
+    chosen = choose([source(f"b{at}", due=at, total=1) for at in range(30)], {}, 20, lambda _: 0.0)
+    assert [each.batch for each, _ in chosen] == [f"b{at}" for at in range(20)]

@@ -294,12 +294,8 @@ class Dispatcher:
         lanes = self._lanes_of(model)
         async with self._db.read() as tx:
             sources = [self._weighed(source) for source in await chunks.sources(tx, model.name, BATCHES_AT_ONCE)]
-        waiting: Counter[str] = Counter()
-        for (batch, _), held in self._held.items():
-            if held.work.chunk.model == model.name and held.stop is None:
-                waiting[batch] += held.left - held.in_flight
         wanted = lanes.wanted()
-        chosen = choose(sources, waiting, wanted, lanes.time) if wanted else []
+        chosen = choose(sources, self._in_hand(model.name), wanted, lanes.time) if wanted else []
         if not chosen:
             return 0
         self._strays = True
@@ -310,6 +306,15 @@ class Dispatcher:
         if self._strays:
             await self._recall()
         return len(claimed)
+
+    def _in_hand(self, model: str) -> dict[str, Counter[str]]:
+        """Lines of a model that are held and wait, by organization and batch."""
+        found: dict[str, Counter[str]] = {}
+        for held in self._held.values():
+            chunk, waiting = held.work.chunk, held.left - held.in_flight
+            if chunk.model == model and held.stop is None and waiting:
+                found.setdefault(chunk.org, Counter())[chunk.batch] += waiting
+        return found
 
     def _weighed(self, source: Source) -> Source:
         """The configuration's plans stand for their names before the database's."""

@@ -143,32 +143,40 @@ _KEPT_FLOWS = 1000
 
 
 def choose(
-    sources: Sequence[Source], waiting: Mapping[str, int], wanted: int, time: Callable[[str], float]
+    sources: Sequence[Source], in_hand: Mapping[str, Mapping[str, int]], wanted: int, time: Callable[[str], float]
 ) -> list[tuple[Source, int]]:
     """From which batches to claim how many lines, most urgent first, so that a ``FairQueue`` has something to choose.
 
-    ``sources``: batches with chunks to claim, by deadline. ``waiting``: lines in hand, by batch. ``wanted``: lines that
-    should be in hand in all. Every organization gets its part of them from its earliest deadline, and a first chunk of
-    up to BATCHES_AT_ONCE batches; the one that has had least is first.
+    ``sources``: batches with chunks to claim, by deadline. ``in_hand``: lines that wait, by organization and batch.
+    ``wanted``: lines that should wait in all. Every organization gets its part of them by deadline, and a first chunk
+    of others of its batches as long as it has fewer than BATCHES_AT_ONCE in hand; who has had least is first.
     """
     by_org: dict[str, list[Source]] = {}
     for source in sources:
         by_org.setdefault(source.org, []).append(source)
     chosen: list[tuple[Source, int]] = []
     for org in sorted(by_org, key=time):
-        lines = -(-wanted // len(by_org)) - sum(waiting.get(source.batch, 0) for source in by_org[org])
-        fresh = _fresh(by_org[org], waiting)
-        earliest = by_org[org][0]
-        if lines > 0:
-            chosen.append((earliest, lines))
-        chosen += [(source, 1) for source in fresh if lines <= 0 or source is not earliest]
+        hand = in_hand.get(org, {})
+        due = _due(by_org[org], -(-wanted // len(by_org)) - sum(hand.values()))
+        known = {*hand, *(source.batch for source, _ in due)}
+        fresh = [source for source in by_org[org] if source.batch not in known]
+        chosen += [*due, *((source, 1) for source in _by_turns(fresh)[: max(0, BATCHES_AT_ONCE - len(known))])]
     return chosen
 
 
-def _fresh(sources: list[Source], waiting: Mapping[str, int]) -> list[Source]:
-    """Batches of one organization to take in hand: by turns the smallest and the earliest due of those that are not."""
-    fresh = [source for source in sources if source.batch not in waiting]
-    room = max(0, BATCHES_AT_ONCE - (len(sources) - len(fresh)))
-    smallest = sorted(fresh, key=lambda source: source.total)
-    turns = chain.from_iterable(zip(smallest, fresh, strict=True))
-    return list({source.batch: source for source in turns}.values())[:room]
+def _due(sources: list[Source], lines: int) -> list[tuple[Source, int]]:
+    """So many lines of one organization's batches, the earliest deadline first."""
+    due: list[tuple[Source, int]] = []
+    for source in sources:
+        if lines <= 0:
+            break
+        due.append((source, lines))
+        lines -= source.total
+    return due
+
+
+def _by_turns(sources: list[Source]) -> list[Source]:
+    """Batches by turns: the smallest, the earliest due, the next smallest, and so on."""
+    smallest = sorted(sources, key=lambda source: source.total)
+    turns = chain.from_iterable(zip(smallest, sources, strict=True))
+    return list({source.batch: source for source in turns}.values())

@@ -31,6 +31,8 @@ P = TypeVar("P")
 Bound = Mapping[str, Value]
 
 READERS = 2
+_CACHE_KIB = 512
+"""Pages that a connection keeps in memory; the system's own cache holds the rest, once for all connections."""
 _BUSY_TIMEOUT_S = 5.0
 _AWAY = frozenset(
     {
@@ -145,6 +147,7 @@ class _Connection:
         )
         driver.row_factory = sqlite3.Row
         driver.execute("PRAGMA foreign_keys = ON")
+        driver.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         driver.execute("PRAGMA synchronous = FULL")
         driver.execute("PRAGMA query_only = ON" if self._read_only else "PRAGMA journal_mode = WAL")
 
