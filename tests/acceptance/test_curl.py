@@ -88,6 +88,8 @@ def test_the_four_steps(base: str, tmp_path: Path) -> None:
     results = curl(f"{base}/files/{batch['output_file_id']}/content", *AUTHORIZED)
     assert [json.loads(row)["response"]["status_code"] for row in results.body.splitlines()] == [200] * 3
     assert results.headers["x-saptiva-content-sha256"] == hashlib.sha256(results.body).hexdigest()
+    balance = curl(f"{base}/billing/balance", *AUTHORIZED)
+    assert balance.json["last_event"]["endpoint"] == "/v1/chat/completions:batch"
     assert results.headers["content-length"] == str(len(results.body))
 
     late = curl("-X", "POST", f"{base}/batches/{batch['id']}/cancel", *AUTHORIZED)
