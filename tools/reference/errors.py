@@ -70,6 +70,7 @@ ABOUT: dict[Code, str] = {
     Code.UPSTREAM_ERROR: "The model server cannot be reached, or gave no usable answer",
     Code.UPSTREAM_TIMEOUT: "The model server took too long",
     Code.RANGE_NOT_SATISFIABLE: "The `Range` lies outside the file",
+    Code.STORAGE_LOW: "The server's disk is almost full (`limits.min_free_bytes`); nothing was stored",
     Code.SERVICE_UNAVAILABLE: "Database or storage do not answer; nothing was changed",
 }
 

@@ -6,6 +6,7 @@ import typer
 
 from hornada import __version__
 from hornada.cli.admin import app as admin
+from hornada.cli.backup import backup, restore
 from hornada.cli.run import run
 from hornada.cli.serve import serve
 from hornada.cli.show import show
@@ -21,6 +22,8 @@ app = typer.Typer(
 app.command("serve")(serve)
 app.command("run")(run)
 app.command("config")(show)
+app.command("backup")(backup)
+app.command("restore")(restore)
 app.add_typer(admin, name="admin")
 
 

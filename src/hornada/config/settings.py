@@ -73,6 +73,11 @@ LIMITS = rows(
     ("upstream_timeout_s", seconds(0.001), "Deadline of one call to a model server, in seconds"),
     ("response_bytes", whole(1), "Largest answer of a model server, in bytes"),
     ("request_bytes", whole(1), "Largest body of a regular call, in bytes"),
+    (
+        "min_free_bytes",
+        whole(0),
+        "Bytes to keep free on the disk, or uploads are refused; 1 GiB or 2 % of it, the larger, if none is given",
+    ),
 )
 
 BILLING = rows(

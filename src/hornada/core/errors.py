@@ -81,6 +81,7 @@ class Code(StrEnum):
     UPSTREAM_ERROR = "upstream_error"
     UPSTREAM_TIMEOUT = "upstream_timeout"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
+    STORAGE_LOW = "storage_low"
     SERVICE_UNAVAILABLE = "service_unavailable"
 
 

@@ -15,6 +15,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     upstream_timeout_s: float = 600
     response_bytes: int = 64 * 1024 * 1024
     request_bytes: int = 32 * 1024 * 1024
+    min_free_bytes: int | None = None
+    """None: 1 GiB or 2 % of the disk, whichever is more."""
 
 
 class DialectRules(Struct, frozen=True, kw_only=True):

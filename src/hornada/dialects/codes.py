@@ -64,6 +64,7 @@ STATUS: Mapping[Code, int] = {
     Code.UPSTREAM_ERROR: 502,
     Code.UPSTREAM_TIMEOUT: 504,
     Code.RANGE_NOT_SATISFIABLE: 416,
+    Code.STORAGE_LOW: 503,
     Code.SERVICE_UNAVAILABLE: 503,
 }
 """Contract 4. Codes that only ever name a finding or a stopped line have one too, should a call meet them."""

@@ -34,11 +34,14 @@ AT_ONCE = 500
 class Files:
     """Every write to a file's row or bytes by its owner; what batches leave behind is written by their finalizer."""
 
-    def __init__(self, db: Database, blobs: Blobs, clock: Clock, limits: Limits) -> None:
+    def __init__(
+        self, db: Database, blobs: Blobs, clock: Clock, limits: Limits, check_room: Callable[[], None] = lambda: None
+    ) -> None:
         self._db = db
         self._blobs = blobs
         self._clock = clock
         self._limits = limits
+        self.check_room = check_room
         self._keys: AsyncIterator[tuple[str, int]] | None = None
 
     def adopt(self, limits: Limits) -> None:
@@ -51,7 +54,8 @@ class Files:
         return self._limits.file_bytes
 
     async def begin(self) -> Draft:
-        """Starts a file. End it with ``finish`` or ``Draft.abort``."""
+        """Starts a file. End it with ``finish`` or ``Draft.abort``. Raises Refusal STORAGE_LOW and Unavailable."""
+        self.check_room()
         file_id = new_id()
         key = f"input/{file_id}"
         return Draft(file_id, key, await self._blobs.writer(key), self.max_bytes)

@@ -97,8 +97,10 @@ class Uploads:
     async def begin(self, principal: Principal, upload_id: str) -> PartDraft:
         """Starts a part; end it with ``add`` or ``PartDraft.abort``.
 
-        Raises Refusal UPLOAD_NOT_FOUND, UPLOAD_NOT_PENDING, PERMISSION_DENIED when somebody else began the upload.
+        Raises Refusal UPLOAD_NOT_FOUND, UPLOAD_NOT_PENDING, PERMISSION_DENIED when somebody else began the upload;
+        STORAGE_LOW.
         """
+        self._files.check_room()
         async with self._db.read() as tx:
             upload = await self._pending(tx, principal, upload_id)
         part_id = new_id()

@@ -18,6 +18,13 @@ def data_folder(config: Config) -> Path | None:
     return Path(config.data) if near else None
 
 
+def folders(config: Config) -> list[Path]:
+    """Where bytes are written on this machine: the folders of ledger and blobs, as far as they lie in folders."""
+    scheme, _, ledger = config.storage.database.partition(":///")
+    kind, _, blobs = config.storage.blobs.partition("://")
+    return [*([Path(ledger).parent] if scheme == "sqlite" else []), *([Path(blobs)] if kind == "file" else [])]
+
+
 def lock(folder: Path) -> int:
     """Takes the folder for this process; the lock ends with the process, and no child inherits it.
 

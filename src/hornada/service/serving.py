@@ -21,7 +21,7 @@ from hornada.engine import crashpoint
 from hornada.engine.looper import Looper
 from hornada.service import logs
 from hornada.service.ending import Ending
-from hornada.service.lock import Locked, data_folder, lock
+from hornada.service.lock import Locked, data_folder, folders, lock
 from hornada.service.reload import LOOK_S, Reloader
 from hornada.service.standing import Standing
 from hornada.service.tuning import tune
@@ -174,6 +174,8 @@ async def _engine(config: Config) -> AsyncIterator[Engine]:
 def installation(config: Config) -> Installation:
     """What an engine runs on, as the configuration says."""
     return Installation(
+        folders=folders(config),
+        keep=data_folder(config),
         database=config.storage.database,
         blobs=config.storage.blobs,
         limits=config.limits,

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hornada.blobs import open_blobs
@@ -37,6 +38,8 @@ from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.outlook import Outlook
 from hornada.engine.reaper import Reaper
+from hornada.engine.room import EVERY_S as MEASURE_S
+from hornada.engine.room import Room
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.engine.tally import Tally
@@ -46,6 +49,7 @@ from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
+from hornada.service.keeping import removing
 from hornada.store import census, connect, exclusive
 from hornada.store.catalog import shelf
 from hornada.store.database import Database
@@ -65,6 +69,10 @@ class Installation:
 
     database: str
     blobs: str
+    folders: Sequence[Path] = ()
+    """On whose disks room is to be kept."""
+    keep: Path | None = None
+    """Where a backup says that nothing is to be removed."""
     limits: Limits
     models: Sequence[Model]
     aliases: Mapping[str, str]
@@ -82,6 +90,8 @@ class Engine:
     """Why this process must end: another one works on the ledger."""
     on_taken: Callable[[], None] | None = None
     _guard: "Guard | None" = None
+    _keep: Path | None = None
+    _tasks: Sequence[asyncio.Task[None]] = ()
 
     def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
         limits = installation.limits
@@ -107,7 +117,8 @@ class Engine:
         self.budget = Budget(db, clock, on_stopped=self._stopped)
         self.usage = UsageLog(db, clock, self.budget)
         self.billing = Billing(db, clock, self.usage.once)
-        self.files = Files(db, self.blobs, clock, limits)
+        self.room = Room(installation.folders, limits, lambda: self.dispatcher.brake)
+        self.files = Files(db, self.blobs, clock, limits, self.room.check)
         self.uploads = Uploads(db, self.blobs, clock, self.files)
         catalog = self.models.catalog
         self.gateway = Gateway(
@@ -207,11 +218,11 @@ class Engine:
             self._look_at_balances,
             self._tune,
             self._ask_models,
+            Looper("room", self.room.once, MEASURE_S),
             Looper("lookout", self.lookout.once, 1.0),
         ]
         self.dispatcher.bell(self._dispatch.ring)
         self.budget.bell(self._dispatch.ring)
-        self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
     async def open(cls, installation: Installation, clock: Clock | None = None) -> "Engine":
@@ -224,6 +235,7 @@ class Engine:
         engine: Engine | None = None
         try:
             engine = cls(installation, db, clock)
+            engine._keep = installation.keep
             await engine._alone(installation.database)
             await db.migrate()
             await engine.reaper.void(engine.owner)
@@ -301,7 +313,7 @@ class Engine:
         """
         self.plans.clear()
         self.plans.update(installation.plans)
-        for part in (self.gateway, self.caller, self.files, self.batches, self.validator, self.finalizer):
+        for part in (self.room, self.gateway, self.caller, self.files, self.batches, self.validator, self.finalizer):
             part.adopt(installation.limits)
         now = self.clock.now()
         self.models.configure(installation.models, installation.aliases, installation.upstream, now)
@@ -315,11 +327,17 @@ class Engine:
     @property
     def troubles(self) -> list[str]:
         """What keeps the loops from their work, in words for people."""
-        return [loop.trouble for loop in self.loops if loop.trouble is not None] + self.dispatcher.brake.reasons
+        return [loop.trouble for loop in self.loops if loop.trouble is not None] + [
+            *self.dispatcher.brake.reasons,
+            *self.room.reasons,
+        ]
 
     async def _tidied(self) -> bool:
-        more = await self.uploads.tidy()
-        return await self.reaper.tidy() or more
+        with removing(self._keep) as may:
+            if not may:
+                return False
+            more = await self.uploads.tidy()
+            return await self.reaper.tidy() or more
 
     def _rights_changed(self) -> None:
         self.admission.forget()
