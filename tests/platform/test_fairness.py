@@ -1,0 +1,47 @@
+"""A model is shared: small batches end beside large ones, and organizations get what their weights say."""
+
+import uuid
+
+from bench.client import Client, granted
+from bench.hornada import Hornada
+from tests.platform.operator import PATIENCE_S, Operator, half_way
+
+
+def second_organization(operator: Operator, server: Hornada, weight: int) -> Client:
+    """A client of a fresh organization whose plan has this weight."""
+    mark = uuid.uuid4().hex[:8]
+    plan = {"weight": weight, "requests_per_minute": 1_000_000, "active_batches": 10}
+    operator.told("PUT", f"plans/{mark}", plan)
+    org = operator.told("POST", "organizations", {"name": mark, "plan": mark})["id"]
+    member = operator.told("POST", f"organizations/{org}/members", {"name": "somebody", "role": "admin"})["id"]
+    key = operator.told("POST", f"organizations/{org}/keys", {"member_id": member, "name": "key"})["key"]
+    return Client(f"http://127.0.0.1:{server.port}/v1", key)
+
+
+def done(client: Client, batch: str) -> int:
+    return int(client.batch(batch)["request_counts"]["completed"])
+
+
+def test_a_small_batch_ends_in_moments_beside_a_large_one(operator: Operator, server: Hornada) -> None:
+    name = operator.model("shared")
+    large = server.client.submit(operator.lines([name] * 400, delay=0.1))
+    half_way(server.client, large, 8)
+    small = server.client.submit(operator.lines([name] * 10, delay=0.1))
+    assert server.client.finish(small, PATIENCE_S, 0.02)["status"] == "completed"
+    assert done(server.client, large) < 200
+    granted(server.client.call("POST", f"/batches/{large}/cancel"), "cancel")
+
+
+def test_two_organizations_share_a_model_by_the_weights_of_their_plans(operator: Operator, server: Hornada) -> None:
+    name = operator.model("shared")
+    other = second_organization(operator, server, weight=3)
+    first = server.client.submit(operator.lines([name] * 400, delay=0.1))
+    half_way(server.client, first, 4)
+    second = other.submit(operator.lines([name] * 400, delay=0.1))
+    half_way(other, second, 4)
+    before = done(server.client, first), done(other, second)
+    half_way(other, second, before[1] + 90)
+    gained = done(server.client, first) - before[0], done(other, second) - before[1]
+    assert 2 <= gained[1] / gained[0] <= 4.5
+    for client, batch in ((server.client, first), (other, second)):
+        granted(client.call("POST", f"/batches/{batch}/cancel"), "cancel")
