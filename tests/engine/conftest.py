@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from hornada.blobs import open_blobs
+from hornada.blobs.protocol import Blobs
 from hornada.store.database import Database
 from tests.conftest import Hands
 from tests.engine.house import House, folder, opened, people
@@ -23,8 +25,16 @@ async def server() -> ModelServer:
 
 
 @pytest.fixture
-async def house(db: Database, tmp_path: Path, clock: Hands, url: str) -> AsyncIterator[House]:
+def shape(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Blobs:
+    """The bytes of both whole shapes: a folder beside SQLite, a bucket beside PostgreSQL."""
+    if database_url.startswith("sqlite:"):
+        return folder(tmp_path)
+    return open_blobs(request.getfixturevalue("object_store").url())
+
+
+@pytest.fixture
+async def house(db: Database, shape: Blobs, clock: Hands, url: str) -> AsyncIterator[House]:
     """Four slots for lines of the model ``m``."""
     await people(db, clock)
-    async with opened(db, folder(tmp_path), clock, url) as house:
+    async with opened(db, shape, clock, url) as house:
         yield house

@@ -216,6 +216,17 @@ class House:
         async with self.db.write() as tx:
             await tx.run(sql, **params)
 
+    async def keys(self) -> list[str]:
+        """What the blob store holds."""
+        return sorted([key async for key, _ in self.blobs.keys()])  # noqa: SIM118 - no dictionary
+
+    async def overwrite(self, key: str, data: bytes) -> None:
+        """Spoils a blob."""
+        await self.blobs.delete(key)
+        writer = await self.blobs.writer(key)
+        await writer.write(data)
+        await writer.commit()
+
     async def leave(self) -> None:
         """Ends the calls of this process without a word to the ledger, as a kill would."""
         tasks = [task for lanes in self.dispatcher._lanes.values() for task in lanes._tasks]

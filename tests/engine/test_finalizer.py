@@ -116,19 +116,16 @@ async def test_what_has_ended_never_changes(house: House, clock: Hands) -> None:
 
 
 async def spoil_bytes(house: House) -> None:
-    (row,) = await house.rows("SELECT object, byte_off FROM segment")
-    path = house.blobs.path(row["object"])
-    assert path is not None
-    data = bytearray(path.read_bytes())
+    (row,) = await house.rows("SELECT object, byte_off, byte_len FROM segment")
+    data = bytearray(await house.blobs.read(row["object"], 0, row["byte_off"] + row["byte_len"]))
     data[row["byte_off"] + 30] ^= 1
-    path.write_bytes(data)
+    await house.overwrite(row["object"], bytes(data))
 
 
 async def cut_bytes(house: House) -> None:
-    (row,) = await house.rows("SELECT object FROM segment")
-    path = house.blobs.path(row["object"])
-    assert path is not None
-    path.write_bytes(path.read_bytes()[:-1])
+    (row,) = await house.rows("SELECT object, byte_off, byte_len FROM segment")
+    data = await house.blobs.read(row["object"], 0, row["byte_off"] + row["byte_len"])
+    await house.overwrite(row["object"], data[:-1])
 
 
 async def lose_a_segment(house: House) -> None:
