@@ -13,7 +13,7 @@ LOCK := $(BIN)/python -m uv pip compile --python $(BIN)/python --universal --pyt
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check demo bench serve reference lock clean
+.PHONY: help setup test acceptance check demo bench serve reference lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ demo: $(DEV) $(MODEL) ## Run a real batch against a real small model, in under t
 
 test: check ## Run the checks and all tests
 	$(BIN)/python -m pytest -n auto --dist loadfile tests
+
+acceptance: $(DEV) ## Run the clients that are too large for CI, in environments built under build/
+	$(BIN)/python -m pytest -m heavy tests/acceptance
 
 check: $(DEV) ## Lint, types and import contracts only
 	$(BIN)/ruff check .

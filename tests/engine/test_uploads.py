@@ -12,6 +12,7 @@ from hornada.core.upload import Upload, UploadStatus
 from hornada.engine.uploads import KEPT_S, LIFETIME_S, PART_BYTES, Uploads
 from tests.conftest import Hands
 from tests.engine.house import ANA, INFERNODE, OPENAI, House, caller
+from tests.engine.test_eraser import Erasing
 
 DATA = b'{"custom_id": "a", "body": {"model": "m"}}\n' * 3
 BEN = caller("ben")
@@ -189,3 +190,16 @@ async def test_bytes_of_a_part_without_a_row_are_garbage_after_a_day(
     await house.files.collect()
     assert lost.object not in await kept(house)
     assert len(await kept(house)) == 1
+
+
+async def test_erasing_an_organization_takes_its_uploads_along(house: House, uploads: Uploads) -> None:
+    erasing = Erasing(house)
+    await added(uploads, await begun(uploads), DATA)
+    await erasing.ask()
+    for _ in range(4):
+        await erasing.eraser.once()
+        await uploads.tidy()
+        await house.reaper.tidy()
+    assert await erasing.erased()
+    assert await kept(house) == []
+    assert await house.rows("SELECT id FROM upload WHERE org = 'org'") == []

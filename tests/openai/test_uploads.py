@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import http.client
+from collections.abc import Callable
 from pathlib import Path
 
 import openai
@@ -188,3 +189,33 @@ def test_an_upload_goes_on_after_kill_9(serve: Serve, guide: Guide) -> None:
     assert mine.client.content(ended.json["file"]["id"]) == data
     rows = mine.end(mine.create(ended.json["file"]["id"])).output
     assert [row["custom_id"] for row in rows] == ["doc-0", "doc-1", "doc-2"]
+
+
+@pytest.mark.parametrize("base", ["/strict/v1"])
+@pytest.mark.parametrize(
+    "point", ["part_object_written", "part_committed", "upload_joined", "upload_object_written", "file_committed"]
+)
+def test_a_kill_between_two_steps_costs_nothing(serve: Serve, guide: Guide, base: str, point: str) -> None:
+    server = serve()
+    mine = opened(server, base, guide.backend)
+    data = jsonl(*several(3))
+    upload = begin(mine, data)["id"]
+    server.kill()
+    server.start({"HORNADA_CRASH_AT": point})
+    kills = []
+
+    def surely(call: Callable[[dict[str, str]], Answer]) -> Answer:
+        try:
+            return call({})
+        except (OSError, http.client.HTTPException):
+            kills.append(point)
+            server.kill()
+            server.start()
+            return call({"x-stainless-retry-count": "1"})
+
+    parts = [surely(lambda _, piece=piece: send(mine, upload, piece)).id for piece in (data[:90], data[90:])]  # type: ignore[misc]
+    done = surely(lambda more: mine.call("POST", f"/uploads/{upload}/complete", {"part_ids": parts}, more))
+    assert kills == [point]
+    assert (done.status, done.json["status"]) == (200, "completed")
+    assert mine.client.content(done.json["file"]["id"]) == data
+    assert [file["id"] for file in mine.call("GET", "/files").json["data"]] == [done.json["file"]["id"]]
