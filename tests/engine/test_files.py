@@ -19,6 +19,7 @@ from hornada.core.limits import DialectRules, Limits
 from hornada.engine.files import Files
 from hornada.store import account, batch, connect
 from hornada.store import file as rows
+from hornada.store import stage as stages
 from hornada.store.database import Database
 from tests.conftest import Hands
 
@@ -106,9 +107,9 @@ async def end_batch(db: Database, running: Batch, clock: Hands) -> None:
     to = after(Status.VALIDATING, Event.REJECT)
     assert to is Status.FAILED
     async with db.write() as tx:
-        stage = await batch.take_unchecked(tx, "me", 60 * SECOND)
+        stage = await stages.take_unchecked(tx, "me", 60 * SECOND)
         assert stage is not None
-        assert await batch.reject(tx, stage, (), clock.now())
+        assert await stages.reject(tx, stage, (), clock.now())
 
 
 def refused(code: Code, param: str | None = "file") -> "pytest.RaisesExc[Refusal]":

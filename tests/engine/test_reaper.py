@@ -4,6 +4,7 @@ import pytest
 
 from hornada.core.batch import RequestCounts, Status, StopReason
 from hornada.store import idempotency
+from hornada.store import stage as stages
 from hornada.store.idempotency import Remembered
 from tests.conftest import Hands
 from tests.engine.house import ANA, House, opened, texts
@@ -53,11 +54,10 @@ async def test_at_a_start_what_another_process_held_is_void_at_once(
     checked = await house.fresh("b")
     await house.dispatcher.once()
     await server.arrived(3)
-    from hornada.store import batch as batches
     from hornada.store.chunk import FOREVER
 
     async with house.db.write() as tx:
-        assert await batches.take_unchecked(tx, "me", FOREVER)
+        assert await stages.take_unchecked(tx, "me", FOREVER)
     await house.leave()
     server.holding = False
     async with opened(house.db, house.blobs, house.clock, url, owner="next") as after:

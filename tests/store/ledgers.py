@@ -8,6 +8,7 @@ from hornada.core.file import File
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import file as files
+from hornada.store import stage as stages
 from hornada.store.chunk import FOREVER, Work
 from hornada.store.database import Database
 from tests.store.nouns import NOW, a_batch, a_file
@@ -37,11 +38,11 @@ async def accepted(db: Database, *sizes: int, expires_at: int | None = None, mod
 async def accept(db: Database, *sizes: int, model: str = "m") -> Batch:
     """Takes the oldest batch that is not checked and accepts it; READY chunks only if it runs then."""
     async with db.write() as tx:
-        stage = await batches.take_unchecked(tx, "validator", FOREVER)
+        stage = await stages.take_unchecked(tx, "validator", FOREVER)
         assert stage is not None
         to = after(stage.batch.status, Event.ACCEPT)
         assert to is not None
-        assert await batches.accept(tx, stage, to, model=model, names=(model,), total=sum(sizes), now=NOW)
+        assert await stages.accept(tx, stage, to, model=model, names=(model,), total=sum(sizes), now=NOW)
         state = ChunkState.DONE if stage.batch.stop else ChunkState.READY
         await chunks.plan(tx, stage.batch, model, spans(*sizes), state)
     return await seen(db, stage.batch)

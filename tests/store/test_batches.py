@@ -15,9 +15,11 @@ from hornada.core.clock import SECOND
 from hornada.core.errors import Code
 from hornada.core.ids import new_id
 from hornada.store import batch as batches
-from hornada.store.batch import Stage, Standing
+from hornada.store import stage as stages
+from hornada.store.batch import Standing
 from hornada.store.chunk import FOREVER
 from hornada.store.database import Database
+from hornada.store.stage import Stage
 from tests.conftest import Hands
 from tests.store.ledgers import accept, accepted, claim, commit, fresh, seen, states, stop
 from tests.store.nouns import NOW, a_batch, a_file
@@ -27,7 +29,7 @@ FINDING = Finding(code=Code.EMPTY_FILE, message="There is nothing in it.", line=
 
 async def take(db: Database, *, drained: bool = False, owner: str = "me", ttl: int = FOREVER) -> Stage | None:
     async with db.write() as tx:
-        return await (batches.take_drained if drained else batches.take_unchecked)(tx, owner, ttl)
+        return await (stages.take_drained if drained else stages.take_unchecked)(tx, owner, ttl)
 
 
 async def taken(db: Database, *, drained: bool = False, owner: str = "me", ttl: int = FOREVER) -> Stage:
@@ -38,7 +40,7 @@ async def taken(db: Database, *, drained: bool = False, owner: str = "me", ttl: 
 
 async def assemble(db: Database, stage: Stage, to: Status, output: str | None = "out") -> bool:
     async with db.write() as tx:
-        return await batches.assemble(
+        return await stages.assemble(
             tx,
             stage,
             to,
@@ -147,7 +149,7 @@ async def test_active_batches_are_those_that_have_not_ended(db: Database) -> Non
     stage = await taken(db)
     async with db.write() as tx:
         assert await batches.active(tx, "org") == 1
-        await batches.reject(tx, stage, [FINDING], NOW)
+        await stages.reject(tx, stage, [FINDING], NOW)
         assert await batches.active(tx, "org") == 0
 
 
@@ -185,9 +187,9 @@ async def test_a_stage_that_its_own_loop_lost_is_taken_again(db: Database) -> No
 async def test_a_stage_that_was_put_off_is_taken_later(db: Database, clock: Hands) -> None:
     await fresh(db)
     async with db.write() as tx:
-        stage = await batches.take_unchecked(tx, "me", FOREVER)
+        stage = await stages.take_unchecked(tx, "me", FOREVER)
         assert stage is not None
-        await batches.postpone(tx, stage, 5 * SECOND)
+        await stages.postpone(tx, stage, 5 * SECOND)
     clock.advance(4.9)
     assert await take(db) is None
     clock.advance(0.1)
@@ -198,7 +200,7 @@ async def test_voiding_ends_every_stage_lease(db: Database) -> None:
     await fresh(db)
     await taken(db, owner="dead")
     async with db.write() as tx:
-        await batches.void_stages(tx)
+        await stages.void(tx)
     assert (await taken(db, owner="me")).epoch == 2
 
 
@@ -207,9 +209,9 @@ async def test_who_lost_the_stage_changes_nothing(db: Database) -> None:
     lost = await taken(db)
     await taken(db)
     async with db.write() as tx:
-        assert not await batches.accept(tx, lost, Status.IN_PROGRESS, model="m", names=("m",), total=1, now=NOW + 1)
-        assert not await batches.reject(tx, lost, [FINDING], NOW + 1)
-        await batches.postpone(tx, lost, 0)
+        assert not await stages.accept(tx, lost, Status.IN_PROGRESS, model="m", names=("m",), total=1, now=NOW + 1)
+        assert not await stages.reject(tx, lost, [FINDING], NOW + 1)
+        await stages.postpone(tx, lost, 0)
     assert await seen(db, batch) == batch
     assert await take(db, owner="another") is None
 
@@ -231,7 +233,7 @@ async def test_a_batch_cancelled_while_it_is_checked_is_not_accepted_as_if_it_ra
     stage = await taken(db)
     await stop(db, batch, Event.CANCEL, StopReason.CANCELLED)
     async with db.write() as tx:
-        assert not await batches.accept(tx, stage, Status.IN_PROGRESS, model="m", names=("m",), total=1, now=NOW + 1)
+        assert not await stages.accept(tx, stage, Status.IN_PROGRESS, model="m", names=("m",), total=1, now=NOW + 1)
     assert (await seen(db, batch)).status is Status.CANCELLING
 
 
@@ -239,7 +241,7 @@ async def test_a_rejected_batch_keeps_its_findings(db: Database) -> None:
     batch = await fresh(db)
     stage = await taken(db)
     async with db.write() as tx:
-        assert await batches.reject(tx, stage, [FINDING], NOW + 7)
+        assert await stages.reject(tx, stage, [FINDING], NOW + 7)
     failed = await seen(db, batch)
     assert (failed.status, failed.errors, failed.failed_at, failed.counts) == (
         Status.FAILED,

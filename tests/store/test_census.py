@@ -1,8 +1,8 @@
 """How many batches live."""
 
 from hornada.core.batch import Status
-from hornada.store import batch as batches
 from hornada.store import census
+from hornada.store import stage as stages
 from hornada.store.database import Database
 from tests.store.ledgers import accepted, fresh
 from tests.store.nouns import NOW
@@ -29,7 +29,7 @@ async def test_live_batches_are_counted_by_status(db: Database) -> None:
 async def test_a_batch_that_has_ended_is_not_counted(db: Database) -> None:
     await fresh(db)
     async with db.write() as tx:
-        stage = await batches.take_unchecked(tx, "me", 1 << 60)
+        stage = await stages.take_unchecked(tx, "me", 1 << 60)
         assert stage is not None
-        await batches.reject(tx, stage, (), NOW)
+        await stages.reject(tx, stage, (), NOW)
     assert set((await live(db)).values()) == {0}

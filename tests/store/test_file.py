@@ -6,6 +6,7 @@ from hornada.core.batch import Finding
 from hornada.core.errors import Code
 from hornada.core.file import File, Purpose
 from hornada.store import batch, file
+from hornada.store import stage as stages
 from hornada.store.database import Database
 from tests.conftest import Hands
 from tests.store.nouns import DAY, NOW, a_batch, a_file
@@ -39,9 +40,9 @@ async def start_batch(db: Database, each: File) -> str:
 
 async def end_batch(db: Database) -> None:
     async with db.write() as tx:
-        stage = await batch.take_unchecked(tx, "me", DAY)
+        stage = await stages.take_unchecked(tx, "me", DAY)
         assert stage is not None
-        assert await batch.reject(tx, stage, [Finding(code=Code.EMPTY_FILE, message="")], NOW)
+        assert await stages.reject(tx, stage, [Finding(code=Code.EMPTY_FILE, message="")], NOW)
 
 
 async def test_a_file_comes_back_as_it_was_put_in(db: Database) -> None:

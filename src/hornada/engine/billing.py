@@ -15,8 +15,6 @@ from hornada.store.database import Database
 from hornada.store.ledger import LedgerEntry, Used
 from hornada.store.reconcile import Difference
 
-MOST = 10**15
-"""The largest credit at once, in micro-units; none may be taken away."""
 DAY = 86_400 * SECOND
 
 

@@ -18,12 +18,12 @@ from hornada.core.line import Spelling
 from hornada.core.segment import Segment, unpack
 from hornada.engine import crashpoint
 from hornada.engine.tally import Tally
-from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import file as files
 from hornada.store import ledger, segment
-from hornada.store.batch import Stage
+from hornada.store import stage as stages
 from hornada.store.database import Database
+from hornada.store.stage import Stage
 
 log = logging.getLogger("hornada")
 
@@ -63,7 +63,7 @@ class Finalizer:
     async def once(self) -> bool:
         """Assembles one batch; False when there is none."""
         async with self._db.write() as tx:
-            stage = await batches.take_drained(tx, self._owner, chunks.FOREVER)
+            stage = await stages.take_drained(tx, self._owner, chunks.FOREVER)
         if stage is None:
             return False
         crashpoint.reach("drain_committed")
@@ -86,7 +86,7 @@ class Finalizer:
         """Tries again later, for as long as it takes."""
         await assembly.abort()
         async with self._db.write() as tx:
-            await batches.postpone(tx, stage, min(_RETRY_CAP_S, 1 << min(stage.tries, 10)) * SECOND)
+            await stages.postpone(tx, stage, min(_RETRY_CAP_S, 1 << min(stage.tries, 10)) * SECOND)
 
     async def _end(self, stage: Stage, assembly: "Assembly") -> None:
         """The compare-and-set that makes the files known and the batch ended."""
@@ -100,7 +100,7 @@ class Finalizer:
         async with self._db.write() as tx:
             usage = await ledger.usage_of(tx, batch.id)
             cost = await ledger.cost_of(tx, batch.id)
-            ended = await batches.assemble(
+            ended = await stages.assemble(
                 tx,
                 stage,
                 to,

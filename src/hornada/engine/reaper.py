@@ -10,6 +10,7 @@ from hornada.engine.files import Files
 from hornada.store import balance, idempotency
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
+from hornada.store import stage as stages
 from hornada.store.database import Database
 
 log = logging.getLogger("hornada")
@@ -39,7 +40,7 @@ class Reaper:
     async def void(self, owner: str) -> None:
         """Ends every lease that another process took: only where no other process can be alive."""
         async with self._db.write() as tx:
-            await batches.void_stages(tx)
+            await stages.void(tx)
         while True:
             async with self._db.write() as tx:
                 freed = await chunks.reap(tx, owner, _AT_ONCE * 10)

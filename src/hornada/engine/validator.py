@@ -20,8 +20,9 @@ from hornada.store import account
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import file as files
-from hornada.store.batch import Stage
+from hornada.store import stage as stages
 from hornada.store.database import Database, Tx
+from hornada.store.stage import Stage
 
 log = logging.getLogger("hornada")
 
@@ -70,7 +71,7 @@ class Validator:
     async def once(self) -> bool:
         """Checks one batch; False when there is none."""
         async with self._db.write() as tx:
-            stage = await batches.take_unchecked(tx, self._owner, chunks.FOREVER)
+            stage = await stages.take_unchecked(tx, self._owner, chunks.FOREVER)
         if stage is None:
             return False
         try:
@@ -124,13 +125,13 @@ class Validator:
         runs, now = to is Status.IN_PROGRESS, self._clock.now()
         async with self._db.write() as tx:
             over = await _over_queue(tx, batch, checked.total, plan) if runs else None
-            accepted = over is None and await batches.accept(
+            accepted = over is None and await stages.accept(
                 tx, stage, to, model=model, names=checked.names, total=checked.total, now=now
             )
             if accepted:
                 await chunks.plan(tx, batch, model, checked.spans, ChunkState.READY if runs else ChunkState.DONE)
             elif over is None:  # it was cancelled or expired meanwhile: looked at again as what it is now
-                await batches.postpone(tx, stage, 0)
+                await stages.postpone(tx, stage, 0)
         if over is not None:
             await self._reject(stage, (over,))
         if not accepted:
@@ -141,7 +142,7 @@ class Validator:
 
     async def _reject(self, stage: Stage, findings: tuple[Finding, ...]) -> None:
         async with self._db.write() as tx:
-            rejected = await batches.reject(tx, stage, findings, self._clock.now())
+            rejected = await stages.reject(tx, stage, findings, self._clock.now())
         if rejected:
             self._tally.ended[Status.FAILED] += 1
             first, found = next((finding.code for finding in findings), "no model"), len(findings)
@@ -157,7 +158,7 @@ class Validator:
             await self._reject(stage, (Finding(code=Code.INTERNAL_ERROR, message=message),))
             return
         async with self._db.write() as tx:
-            await batches.postpone(tx, stage, _wait_s(stage.tries) * SECOND)
+            await stages.postpone(tx, stage, _wait_s(stage.tries) * SECOND)
 
 
 def _wait_s(tries: int) -> int:

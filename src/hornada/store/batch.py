@@ -22,7 +22,7 @@ _ERRORS = msgspec.json.Decoder(tuple[Finding, ...])
 _METADATA = msgspec.json.Decoder(dict[str, str])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _USAGE = msgspec.json.Decoder(Usage)
-_COLUMNS = (
+COLUMNS = (
     "id, org, member, key, dialect, endpoint, completion_window, model, names, input_file, status, stop, checked,"
     " created_at, expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at,"
     " cancelled_at, expired_at, total, n_ok, n_failed, output_file, error_file, output_lifetime_s, metadata,"
@@ -31,14 +31,6 @@ _COLUMNS = (
 
 
 EVERY = BatchFilter()
-
-
-class Stage(msgspec.Struct, frozen=True):
-    """A batch held by one of the loops; ``epoch`` fences whoever held it before."""
-
-    batch: Batch
-    epoch: int
-    tries: int
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -97,7 +89,7 @@ def _names(prefix: str, values: Collection[str]) -> tuple[str, dict[str, Value]]
     return ", ".join(f":{name}" for name in params), params
 
 
-async def _counted(tx: Tx, rows: Sequence[Row]) -> tuple[Batch, ...]:
+async def counted(tx: Tx, rows: Sequence[Row]) -> tuple[Batch, ...]:
     """Batches with counts: a live one's are the sum over its chunks, an ended one's stand in its row."""
     live = [row["id"] for row in rows if row["status"] in LIVE and row["checked"]]
     sums: dict[str, Row] = {}
@@ -152,11 +144,11 @@ async def get(tx: Tx, org: str | None, batch: str, *, lock: bool = False) -> Bat
     """
     whose = "" if org is None else " AND org = :org"
     rows = await tx.rows(
-        f"SELECT {_COLUMNS} FROM batch WHERE id = :id{whose}" + (" {for_update}" if lock else ""),  # noqa: S608
+        f"SELECT {COLUMNS} FROM batch WHERE id = :id{whose}" + (" {for_update}" if lock else ""),  # noqa: S608
         id=batch,
         **({} if org is None else {"org": org}),
     )
-    return (await _counted(tx, rows))[0] if rows else None
+    return (await counted(tx, rows))[0] if rows else None
 
 
 async def live_twin(tx: Tx, org: str, twin: str) -> str | None:
@@ -184,7 +176,7 @@ async def page(
         if len(rows) < limit:
             break
         after = (rows[-1]["created_at"], rows[-1]["id"])
-    return await _counted(tx, found[:limit])
+    return await counted(tx, found[:limit])
 
 
 async def _behind(
@@ -210,7 +202,7 @@ async def _behind(
         params[f"pair{number}"] = msgspec.json.encode(dict([pair])).decode()[1:-1]
     created, times = within(only.created)
     return await tx.rows(
-        f"SELECT {_COLUMNS} FROM batch WHERE {' AND '.join([*where, *created])}"  # noqa: S608
+        f"SELECT {COLUMNS} FROM batch WHERE {' AND '.join([*where, *created])}"  # noqa: S608
         " ORDER BY created_at DESC, id DESC LIMIT :limit",
         **params,
         **times,
@@ -235,91 +227,6 @@ async def queued_lines(tx: Tx, org: str) -> int:
         org=org,
     )
     return int(row["n"]) if row else 0
-
-
-async def take_unchecked(tx: Tx, owner: str, ttl: int) -> Stage | None:
-    """Leases the oldest batch whose file nobody is checking (``ttl`` in microseconds)."""
-    return await _take(tx, owner, ttl, "checked = 0 AND status IN ('validating', 'cancelling', 'finalizing')")
-
-
-async def take_drained(tx: Tx, owner: str, ttl: int) -> Stage | None:
-    """Leases the oldest batch that has only its files left to write."""
-    return await _take(
-        tx,
-        owner,
-        ttl,
-        "checked = 1 AND status IN ('finalizing', 'cancelling')"
-        " AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state <> 'done')",
-    )
-
-
-async def _take(tx: Tx, owner: str, ttl: int, where: str) -> Stage | None:
-    """A loop does one thing after another, so a stage that its own process holds is one that it failed to let go."""
-    row = await tx.row(
-        "UPDATE batch SET stage_owner = :owner, stage_epoch = stage_epoch + 1, stage_until = {now} + :ttl,"  # noqa: S608
-        " stage_tries = stage_tries + 1 WHERE id = (SELECT id FROM batch"
-        " WHERE (stage_until <= {now} OR stage_owner = :owner) AND "
-        + where
-        + " ORDER BY created_at, id LIMIT 1 {skip_locked})"
-        f" RETURNING {_COLUMNS}, stage_epoch, stage_tries",
-        owner=owner,
-        ttl=ttl,
-    )
-    if row is None:
-        return None
-    batch = (await _counted(tx, [row]))[0]
-    return Stage(batch, row["stage_epoch"], row["stage_tries"])
-
-
-async def postpone(tx: Tx, stage: Stage, wait: int) -> None:
-    """Lets a stage go until ``wait`` microseconds from now."""
-    await tx.run(
-        "UPDATE batch SET stage_owner = NULL, stage_until = {now} + :wait WHERE id = :id AND stage_epoch = :epoch",
-        id=stage.batch.id,
-        epoch=stage.epoch,
-        wait=wait,
-    )
-
-
-async def void_stages(tx: Tx) -> None:
-    """Ends every stage lease: only where no other process can hold one."""
-    await tx.run("UPDATE batch SET stage_owner = NULL, stage_until = 0 WHERE stage_until > 0")
-
-
-async def accept(tx: Tx, stage: Stage, to: Status, *, model: str, names: Sequence[str], total: int, now: int) -> bool:
-    """Records that the file holds ``total`` good lines and where the batch goes; False if the stage was lost."""
-    stamp = f" {STAMPS[to]} = :now," if to is not stage.batch.status else ""
-    return (
-        await tx.run(
-            "UPDATE batch SET checked = 1, model = :model, names = :names, total = :total, status = :to,"  # noqa: S608
-            f" updated_at = :now,{stamp} stage_owner = NULL, stage_until = 0, stage_tries = 0"
-            " WHERE id = :id AND stage_epoch = :epoch AND status = :status AND checked = 0",
-            id=stage.batch.id,
-            epoch=stage.epoch,
-            status=stage.batch.status,
-            model=model,
-            names=msgspec.json.encode(list(names)).decode(),
-            total=total,
-            to=to,
-            now=now,
-        )
-        == 1
-    )
-
-
-async def reject(tx: Tx, stage: Stage, findings: Sequence[Finding], now: int) -> bool:
-    """Ends a batch as failed with its causes; False if the stage was lost."""
-    return (
-        await tx.run(
-            "UPDATE batch SET status = 'failed', failed_at = :now, updated_at = :now, checked = 1, errors = :errors,"
-            " stage_owner = NULL, stage_until = 0 WHERE id = :id AND stage_epoch = :epoch AND checked = 0",
-            id=stage.batch.id,
-            epoch=stage.epoch,
-            errors=msgspec.json.encode(list(findings)).decode(),
-            now=now,
-        )
-        == 1
-    )
 
 
 async def stop(tx: Tx, batch: Batch, to: Status, reason: StopReason, errors: Sequence[Finding], now: int) -> bool:
@@ -366,47 +273,12 @@ async def lock(tx: Tx, batch: str) -> None:
 async def overdue(tx: Tx, now: int, limit: int) -> tuple[Batch, ...]:
     """Batches that should have ended by ``now`` and are still being checked or run."""
     rows = await tx.rows(
-        f"SELECT {_COLUMNS} FROM batch WHERE status IN ('validating', 'in_progress') AND expires_at <= :now"  # noqa: S608
+        f"SELECT {COLUMNS} FROM batch WHERE status IN ('validating', 'in_progress') AND expires_at <= :now"  # noqa: S608
         " ORDER BY expires_at LIMIT :limit",
         now=now,
         limit=limit,
     )
-    return await _counted(tx, rows)
-
-
-async def assemble(
-    tx: Tx,
-    stage: Stage,
-    to: Status,
-    *,
-    counts: RequestCounts,
-    usage: Usage,
-    cost: int,
-    output_file: str | None,
-    error_file: str | None,
-    now: int,
-) -> bool:
-    """Ends a batch with its files, final counts and usage; False if the stage was lost."""
-    return (
-        await tx.run(
-            f"UPDATE batch SET status = :to, {STAMPS[to]} = :now, updated_at = :now, n_ok = :ok, n_failed = :failed,"  # noqa: S608
-            " usage = :usage, cost = :cost, output_file = :output_file, error_file = :error_file, stage_owner = NULL,"
-            " stage_until = 0"
-            " WHERE id = :id AND stage_epoch = :epoch AND status = :status",
-            id=stage.batch.id,
-            epoch=stage.epoch,
-            status=stage.batch.status,
-            to=to,
-            ok=counts.completed,
-            failed=counts.failed,
-            usage=msgspec.json.encode(usage).decode(),
-            cost=cost,
-            output_file=output_file,
-            error_file=error_file,
-            now=now,
-        )
-        == 1
-    )
+    return await counted(tx, rows)
 
 
 async def standing(tx: Tx, batches: Collection[str]) -> dict[str, Standing]:
