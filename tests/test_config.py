@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from hornada.config import Config, ConfigError, load
-from hornada.config.settings import SETTINGS, TABLED, TOP
+from hornada.config.settings import PLAN, SETTINGS, TABLED, TOP
 from hornada.core.account import Plan
 from hornada.core.catalog import Price, Server
 from hornada.core.limits import Limits
-from hornada.core.model_table import write_model
+from hornada.core.model_table import MODEL as MODEL_ROWS
+from hornada.core.model_table import PRICE, UPSTREAM, write_model
 
 MODEL = '[[models]]\nname = "m"\nupstream = "http://h:1/v1"\n'
 
@@ -174,10 +175,10 @@ def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_ser
         ('[server]\nport = "80"\n', 'server.port: must be a whole number from 0 to 65535, not "80"'),
         ("[server]\nport = true\n", "server.port: must be a whole number from 0 to 65535, not true"),
         ("[server]\nbatches = 1\n", "server.batches: must be true or false, not 1"),
-        ("[limits]\nlines = -1\n", "limits.lines: must be a whole number of at least 1, not -1"),
+        ("[limits]\nlines = -1\n", "limits.lines: must be a whole number from 1 to 9007199254740992, not -1"),
         (
             "[limits]\nupstream_timeout_s = nan\n",
-            "limits.upstream_timeout_s: must be a number of seconds of at least 0.001, not NaN",
+            "limits.upstream_timeout_s: must be a number of seconds from 0.001 to 1000000000, not NaN",
         ),
         ("server = 1\n", "server: must be a table, not 1"),
         ("models = 1\n", "models: must be a list of tables ([[models]]), not 1"),
@@ -206,7 +207,33 @@ def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_ser
             f"{MODEL}batch = 9\n",
             "models[0].batch: must be true, false or a number of slots from 0 to the capacity, 8, not 9",
         ),
-        (f"{MODEL}price = {{input = -1}}\n", "models[0].price.input: must be a whole number of at least 0, not -1"),
+        (
+            f"{MODEL}price = {{input = -1}}\n",
+            "models[0].price.input: must be a whole number from 0 to 1000000000000, not -1",
+        ),
+        *(
+            (
+                f"{MODEL}price = {{{name} = {10**24}}}\n",
+                f"models[0].price.{name}: must be a whole number from 0 to 1000000000000, not {10**24}",
+            )
+            for name in ("input", "cached_input", "output")
+        ),
+        (
+            "[bootstrap]\ncredit = 99999999999999999999\n",
+            "bootstrap.credit: must be a whole number from 0 to 1000000000000000, not 99999999999999999999",
+        ),
+        (
+            f"[plans.a]\nweight = {2**63}\n",
+            f"plans.a.weight: must be a whole number from 1 to 9007199254740992, not {2**63}",
+        ),
+        (
+            f"[limits]\nfile_lifetime_s = {2**53}\n",
+            f"limits.file_lifetime_s: must be a whole number from 1 to 1000000000, not {2**53}",
+        ),
+        (
+            f"{MODEL}capacity = {2**63}\n",
+            f"models[0].capacity: must be a whole number from 1 to 9007199254740992, not {2**63}",
+        ),
         (
             '[storage]\ndatabase = "mysql://h/d"\n',
             'storage.database: must be "sqlite:///PATH" or "postgresql://USER@HOST/NAME", not "mysql://h/d"',
@@ -242,11 +269,27 @@ def test_an_unknown_variable_is_a_fault_with_the_nearest_known_one(tmp_path: Pat
     assert line == 'HORNADA_SERVER_PROT: unknown environment variable; did you mean "HORNADA_SERVER_PORT"?'
 
 
+def test_a_number_of_thousands_of_digits_is_a_fault_of_the_file(tmp_path: Path) -> None:
+    (line,) = faults(tmp_path, f"[limits]\nlines = 1{'0' * 5000}\n")
+    assert line.startswith(f"{tmp_path / 'hornada.toml'}: is not TOML: ")
+
+
+def test_every_number_of_the_configuration_fits_a_database() -> None:
+    numbers = [
+        setting for setting in (*SETTINGS, *PLAN, *MODEL_ROWS, *PRICE, *UPSTREAM) if "number" in setting.kind.words
+    ]
+    assert len(numbers) > 20
+    for setting in numbers:
+        for value in (2**63, 10**24, float("inf")):
+            with pytest.raises(ValueError, match=r"^$"):
+                setting.kind.read(value)
+
+
 @pytest.mark.parametrize("text", ["0", "nine", "1e3"])
 def test_a_wrong_variable_is_named(tmp_path: Path, text: str) -> None:
     (line,) = faults(tmp_path, "", {"HORNADA_LIMITS_LINES": text})
     assert "HORNADA_LIMITS_LINES" in line
-    assert "must be a whole number of at least 1" in line
+    assert "must be a whole number from 1 to 9007199254740992" in line
 
 
 def test_a_variable_that_is_no_json_does_not_show_its_text(tmp_path: Path) -> None:

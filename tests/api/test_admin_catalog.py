@@ -111,10 +111,10 @@ async def test_an_upstream_is_a_url_or_a_list_and_the_rest_has_its_defaults(site
         ({"upstream": ["ftp://h"]}, "upstream[0]", "must be a URL with its scheme"),
         ({"upstream": [{"url": "http://h", "wieght": 1}]}, "upstream[0].wieght", 'did you mean "weight"?'),
         ({"endpoints": ["/v1/chat"]}, "endpoints", "must be a list of endpoints"),
-        ({"capacity": 0}, "capacity", "must be a whole number of at least 1, not 0"),
+        ({"capacity": 0}, "capacity", "must be a whole number from 1 to 9007199254740992, not 0"),
         ({"batch": 11}, "batch", "from 0 to the capacity, 10, not 11"),
         ({"reserve": 11}, "reserve", "must be at most the capacity, 10, not 11"),
-        ({"price": {"input": 1.5}}, "price.input", "must be a whole number of at least 0, not 1.5"),
+        ({"price": {"input": 1.5}}, "price.input", "must be a whole number from 0 to 1000000000000, not 1.5"),
         ({"price": 3}, "price", "must be a table, not 3"),
         ({"name": "other"}, "name", "the body another one"),
         ({"capacty": 3}, "capacty", 'did you mean "capacity"?'),
@@ -148,6 +148,22 @@ async def test_a_price_alone_can_be_changed_also_of_a_name_with_slashes(site: Si
     assert priced["upstream"][0]["model"] == "real"
     assert await refused(site, "PUT", "models/nobody/price", {"input": 1}) == (404, "model_not_found", "model")
     assert await refused(site, "PUT", "models/acme/m/price", {"input": -1}) == (400, "invalid_value", "input")
+
+
+@pytest.mark.parametrize("price", [10**24, 10**12 + 1])
+@pytest.mark.parametrize("name", ["input", "cached_input", "output"])
+async def test_a_price_that_no_database_could_add_up_is_refused(site: Site, name: str, price: int) -> None:
+    await told(site, "PUT", "models/m", SPEC)
+    answer = await operator(site, "PUT", "models/m/price", {name: price})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == (
+        f"{name}: must be a whole number from 0 to 1000000000000, not {price}."
+    )
+    assert await refused(site, "PUT", "models/m", SPEC | {"price": {name: price}}) == (
+        400,
+        "invalid_value",
+        f"price.{name}",
+    )
 
 
 async def test_a_retired_model_is_gone_until_it_is_put_again(site: Site) -> None:

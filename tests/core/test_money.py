@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hornada.core.answer import MAX_TOKENS
 from hornada.core.batch import Usage
-from hornada.core.catalog import Price
-from hornada.core.money import Charge, amount, charge, charge_stream
+from hornada.core.catalog import MOST_PRICE, Price
+from hornada.core.money import MOST_AMOUNT, Charge, amount, charge, charge_stream
 
 CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"
 ASKED = b'{"model":"m","messages":[{"role":"user","content":"12345678"}]}'
@@ -17,7 +18,7 @@ ANSWER = b'{"id":"chatcmpl-1","choices":[{"index":0,"message":{"role":"assistant
 PRICE = Price(input=1_000_000, output=10_000_000)
 
 prices = st.integers(0, 10**9)
-tokens = st.integers(0, 10**12)
+tokens = st.integers(0, 10**8)
 
 
 @st.composite
@@ -50,6 +51,11 @@ def test_calls_are_rounded_one_by_one_and_only_then_summed(in_: int, out: int, u
 )
 def test_cached_input_has_its_own_price(used: Usage, cost: int) -> None:
     assert amount(Price(input=100_000, cached_input=10_000, output=1_000_000), used) == cost
+
+
+def test_no_call_costs_more_than_a_database_can_hold() -> None:
+    assert amount(Price(input=10**24), Usage(1)) == MOST_AMOUNT == 10**15
+    assert amount(Price(input=MOST_PRICE, output=MOST_PRICE), Usage(MAX_TOKENS, 0, MAX_TOKENS)) < MOST_AMOUNT
 
 
 def charged(usage: Usage | None, *, odd: bool = False, missing: str = "estimate", endpoint: str = CHAT) -> Charge:

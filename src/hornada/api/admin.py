@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from msgspec import UNSET
 
 from hornada.api.admin_fields import Fields, expiry, model_names, name_of, page_of, role_of, suspended_of
-from hornada.api.admin_schemas import MOST
 from hornada.api.call import Call, Response, json_response
 from hornada.api.fields import text, whole, within
 from hornada.api.paging import batch_page
@@ -19,6 +18,7 @@ from hornada.core.account import ApiKey, AuditEntry, Member, Organization, Plan,
 from hornada.core.batch import Batch
 from hornada.core.clock import SECOND
 from hornada.core.errors import Code, Refusal
+from hornada.core.kinds import MOST
 from hornada.core.page import Page
 from hornada.dialects import DIALECTS
 from hornada.dialects.spelling import listing, seconds

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from hornada.api.schemas import BatchObject, Seconds, Strict
+from hornada.core.kinds import MOST
 
 NAME_LENGTH = 200
-MOST = 1 << 53
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]

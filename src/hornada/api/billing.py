@@ -9,9 +9,10 @@ from hornada.api.services import Services
 from hornada.core.account import Role
 from hornada.core.clock import SECOND
 from hornada.core.errors import Code, Refusal
+from hornada.core.money import MOST_AMOUNT
 from hornada.dialects.protocol import Json
 from hornada.dialects.spelling import usage
-from hornada.engine.billing import MOST, Standing
+from hornada.engine.billing import Standing
 from hornada.store.ledger import Used
 
 PARTS = ("day", "model", "endpoint")
@@ -57,7 +58,7 @@ class BillingCalls:
     async def credit(self, call: Call) -> Response:
         """``POST /admin/organizations/{id}/credits``."""
         given = Fields(await call.json(), "amount", "note")
-        amount = fields.within(fields.whole(given.needed("amount"), "amount"), "amount", 0, MOST)
+        amount = fields.within(fields.whole(given.needed("amount"), "amount"), "amount", 0, MOST_AMOUNT)
         note = fields.at_most(fields.text(given["note"], "note"), "note", NOTE) if "note" in given else None
         return json_response(self._spelled(await self._billing.credit(call.principal, call.params["id"], amount, note)))
 

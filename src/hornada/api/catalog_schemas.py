@@ -5,9 +5,11 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from hornada.api.schemas import Seconds, Strict
+from hornada.core.catalog import MOST_PRICE
+from hornada.core.kinds import MOST
 from hornada.core.model_table import AUTO_CAPACITY
 
-Micros = Annotated[int, Meta(ge=0)]
+Micros = Annotated[int, Meta(ge=0, le=MOST_PRICE)]
 
 
 class PriceObject(Strict):
@@ -24,7 +26,7 @@ class ServerObject(Strict):
     url: str
     api_key: str | None = None
     model: str | None = None
-    weight: Annotated[int, Meta(ge=1)] = 1
+    weight: Annotated[int, Meta(ge=1, le=MOST)] = 1
 
 
 class PutModel(Strict):
@@ -33,10 +35,10 @@ class PutModel(Strict):
     upstream: str | list[str | ServerObject]
     name: str | None = None
     endpoints: list[str] | None = None
-    capacity: Annotated[int, Meta(ge=1)] | Literal["auto"] = AUTO_CAPACITY
-    batch: bool | Annotated[int, Meta(ge=0)] = True
+    capacity: Annotated[int, Meta(ge=1, le=MOST)] | Literal["auto"] = AUTO_CAPACITY
+    batch: bool | Annotated[int, Meta(ge=0, le=MOST)] = True
     batch_priority: int | None = None
-    reserve: Annotated[int, Meta(ge=0)] | None = None
+    reserve: Annotated[int, Meta(ge=0, le=MOST)] | None = None
     harm: Annotated[float, Meta(ge=0)] | None = None
     price: PriceObject | None = None
 

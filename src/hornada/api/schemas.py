@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hornada.api.create import LEAST_LIFETIME_S, MOST_LIFETIME_S
-from hornada.engine.billing import MOST as MOST_CREDIT
+from hornada.core.money import MOST_AMOUNT as MOST_CREDIT
 
 Seconds = Annotated[int, Meta(description="Seconds since 1970.")]
 Moment = Annotated[str, Meta(description="RFC 3339, to the microsecond.", extra_json_schema={"format": "date-time"})]

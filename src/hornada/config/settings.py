@@ -12,6 +12,7 @@ from hornada.core.kinds import (
     BLOBS,
     DATABASE,
     FLAG,
+    MOST_SECONDS,
     TABLE,
     TABLES,
     TEXT,
@@ -21,7 +22,7 @@ from hornada.core.kinds import (
     whole,
 )
 from hornada.core.limits import Limits
-from hornada.core.money import BillingRules
+from hornada.core.money import MOST_AMOUNT, BillingRules
 from hornada.core.table import Setting, rows
 
 TOP = (
@@ -68,8 +69,8 @@ LIMITS = rows(
     ("line_bytes", whole(1), "Longest line of an input file, in bytes"),
     ("lines", whole(1), "Most requests in an input file"),
     ("embedding_inputs", whole(1), "Most embedding inputs in an input file, all lines together"),
-    ("batch_lifetime_s", whole(1), "Seconds from a batch's creation to its expiry"),
-    ("file_lifetime_s", whole(1), "Seconds for which a file is kept"),
+    ("batch_lifetime_s", whole(1, MOST_SECONDS), "Seconds from a batch's creation to its expiry"),
+    ("file_lifetime_s", whole(1, MOST_SECONDS), "Seconds for which a file is kept"),
     ("upstream_timeout_s", seconds(0.001), "Deadline of one call to a model server, in seconds"),
     ("response_bytes", whole(1), "Largest answer of a model server, in bytes"),
     ("request_bytes", whole(1), "Largest body of a regular call, in bytes"),
@@ -99,7 +100,7 @@ BILLING = rows(
 BOOTSTRAP = (
     *rows("bootstrap", BootstrapSettings, ("organization", TEXT, "Name of the first organization")),
     Setting("bootstrap.key", TEXT, "Its key; one is made and printed once if none is given", secret=True),
-    Setting("bootstrap.credit", whole(0), "Its credit in micro-units; unlimited if none is given"),
+    Setting("bootstrap.credit", whole(0, MOST_AMOUNT), "Its credit in micro-units; unlimited if none is given"),
 )
 
 TABLED = (

@@ -38,7 +38,7 @@ def read_file(path: Path | None, problems: Problems) -> Raw:
         problems.add(str(path), f"cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
         problems.add(str(path), f"is not UTF-8: {error}")
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         problems.add(str(path), f"is not TOML: {error}")
     return {}
 

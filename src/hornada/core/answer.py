@@ -7,7 +7,7 @@ from hornada.core import strict
 from hornada.core.batch import Usage
 from hornada.core.errors import Code
 
-MAX_TOKENS = 10**12
+MAX_TOKENS = 10**8
 """More than this in one answer is absurd and is clamped."""
 
 MAX_MESSAGE = 500

@@ -9,6 +9,9 @@ from hornada.core.strict import shown
 MOST_SLOTS = 1024
 """The most concurrent requests that learning ever allows."""
 
+MOST_PRICE = 10**12
+"""The highest price, in micro-units per million tokens: one unit of the currency for a token."""
+
 VERSION = "/v1"
 """What every endpoint begins with."""
 
@@ -24,7 +27,7 @@ ENDPOINTS: tuple[str, ...] = (
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """Micro-units per million tokens."""
+    """Micro-units per million tokens, at most MOST_PRICE."""
 
     input: int = 0
     cached_input: int | None = None

@@ -7,6 +7,12 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+MOST = 1 << 53
+"""The largest whole number that a setting may have: every JSON reader holds it exactly, and every database."""
+
+MOST_SECONDS = 10**9
+"""The longest time that a setting may have, 31 years: a moment so far away can still be written down."""
+
 
 class Kind(Struct, frozen=True):
     """``words`` complete "must be ..."; ``read`` raises ValueError on any other value.
@@ -42,29 +48,28 @@ def _parse_number(text: str) -> int | float:
         return float(text)
 
 
-def whole(least: int, most: int | None = None) -> Kind:
+def whole(least: int, most: int = MOST) -> Kind:
     """A whole number in a range, both ends included."""
 
     def read(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError  # noqa: TRY004 - one kind of failure for every wrong value
-        if value < least or (most is not None and value > most):
+        if not least <= value <= most:
             raise ValueError
         return value
 
-    words = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
-    return Kind(words, read, _parse_number)
+    return Kind(f"a whole number from {least} to {most}", read, _parse_number)
 
 
 def seconds(least: float) -> Kind:
     """A number of seconds, fractions allowed."""
 
     def read(value: object) -> int | float:
-        if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value < float("inf"):
+        if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= MOST_SECONDS:
             raise ValueError
         return value
 
-    return Kind(f"a number of seconds of at least {least:g}", read, _parse_number)
+    return Kind(f"a number of seconds from {least:g} to {MOST_SECONDS}", read, _parse_number)
 
 
 def share(most: float) -> Kind:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hornada.core.catalog import ENDPOINTS, MOST_SLOTS, Model, Price, Server
+from hornada.core.catalog import ENDPOINTS, MOST_PRICE, MOST_SLOTS, Model, Price, Server
 from hornada.core.errors import Code, Refusal
 from hornada.core.kinds import FLAG, TABLE, TABLES, TEXT, URL, list_of, one_of, share, whole
 from hornada.core.table import Problems, Raw, Setting, check_known, is_table, join, read_table, read_value, rows, shown
@@ -56,9 +56,9 @@ UPSTREAM = (
 PRICE = rows(
     "",
     Price,
-    ("input", whole(0), "Input tokens"),
-    ("cached_input", whole(0), "Input tokens that the server had cached; as `input` if none is given"),
-    ("output", whole(0), "Output tokens"),
+    ("input", whole(0, MOST_PRICE), "Input tokens"),
+    ("cached_input", whole(0, MOST_PRICE), "Input tokens that the server had cached; as `input` if none is given"),
+    ("output", whole(0, MOST_PRICE), "Output tokens"),
 )
 
 _SPECIAL = {"upstream", "price", "capacity", "batch", "reserve"}

@@ -10,6 +10,9 @@ from hornada.core.estimate import answer_tokens, prompt_tokens, tokens
 
 _MILLION = 1_000_000
 
+MOST_AMOUNT = 10**15
+"""The most that one call may cost, or one credit may give, in micro-units."""
+
 MissingUsage = Literal["estimate", "zero"]
 
 
@@ -26,10 +29,13 @@ class BillingRules(Struct, frozen=True, kw_only=True):
 
 
 def amount(price: Price, usage: Usage) -> int:
-    """ceil(sum of tokens x price / 10^6) for one call; cached input has its own price where one is set."""
+    """ceil(sum of tokens x price / 10^6) for one call; cached input has its own price where one is set.
+
+    Never more than MOST_AMOUNT, whatever a server reports: amounts must fit the 63 bits of a database, sums too.
+    """
     cached_price = price.input if price.cached_input is None else price.cached_input
     total = (usage.input - usage.cached) * price.input + usage.cached * cached_price + usage.output * price.output
-    return -(-total // _MILLION)
+    return min(-(-total // _MILLION), MOST_AMOUNT)
 
 
 class Charge(Struct, frozen=True):
