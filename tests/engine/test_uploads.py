@@ -126,6 +126,21 @@ async def test_completing_again_is_refused_unless_an_sdk_sends_it_again(uploads:
     assert await refused(uploads.cancel(ANA, upload.id)) == (Code.UPLOAD_NOT_PENDING, "upload_id")
 
 
+async def test_the_key_that_completed_it_answers_it_again(uploads: Uploads) -> None:
+    upload, other = await begun(uploads), await begun(uploads)
+    part = await added(uploads, upload, DATA)
+
+    async def call(which: Upload, key: str) -> tuple[Upload, File | None, bool]:
+        return await uploads.complete(
+            ANA, OPENAI, which.id, part_ids=[part], md5=None, retry=False, idempotency_key=key
+        )
+
+    first = await call(upload, "once")
+    assert await call(upload, "once") == first
+    assert await refused(call(upload, "another")) == (Code.UPLOAD_NOT_PENDING, "upload_id")
+    assert await refused(call(other, "once")) == (Code.INVALID_VALUE, "part_ids")
+
+
 async def test_the_same_bytes_are_the_earlier_file_where_the_dialect_says_so(house: House, uploads: Uploads) -> None:
     plain = await house.upload(DATA)
     upload = await begun(uploads)

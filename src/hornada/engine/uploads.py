@@ -13,9 +13,9 @@ from hornada.core.limits import DialectRules
 from hornada.core.upload import Part, Upload, UploadStatus
 from hornada.engine import crashpoint
 from hornada.engine.drafts import Draft
-from hornada.engine.files import Files, check_purpose
+from hornada.engine.files import ROUTE, Files, check_purpose
 from hornada.engine.rights import check_owner, check_standing
-from hornada.store import account
+from hornada.store import account, idempotency
 from hornada.store import file as files
 from hornada.store import upload as rows
 from hornada.store.database import Database, Tx
@@ -154,14 +154,13 @@ class Uploads:
         """Joins parts in this order into a file, with all the rules of a plain upload (``Files.finish``).
 
         ``md5``: hex, lower case, of all bytes. ``retry``: an SDK says that it sends this again; what is completed is
-        answered then as it stands. The third value says whether the file is an earlier one. Raises Refusal as
+        answered then as it stands, and so it is with the key that completed it. The third value says whether the file is an earlier one. Raises Refusal as
         ``begin`` does, INVALID_VALUE when parts are not of this upload or bytes do not match, and as ``Files.finish``.
         """
         async with self._db.read() as tx:
             upload = await _visible(tx, principal, upload_id)
-            if retry and upload.status is UploadStatus.COMPLETED:
-                file = await files.get(tx, principal.org, upload.file) if upload.file else None
-                return upload, file, False
+            if upload.file is not None and (retry or await _is_answer(tx, upload, idempotency_key)):
+                return upload, await files.get(tx, principal.org, upload.file), False
             upload = await self._pending(tx, principal, upload_id)
             chosen = _chosen(upload, await rows.parts(tx, upload.id), part_ids)
         draft = await self._files.begin()
@@ -282,6 +281,11 @@ def _chosen(upload: Upload, parts: Sequence[Part], part_ids: Sequence[str]) -> l
         message = f"The parts have {total:,} bytes together, but the upload was begun for {upload.bytes:,} bytes."
         raise Refusal(Code.INVALID_VALUE, message, "part_ids")
     return chosen
+
+
+async def _is_answer(tx: Tx, upload: Upload, key: str | None) -> bool:
+    noted = await idempotency.recall(tx, upload.org, ROUTE, key) if key else None
+    return noted is not None and noted.answer == upload.file
 
 
 async def _visible(tx: Tx, principal: Principal, upload_id: str, *, lock: bool = False) -> Upload:
