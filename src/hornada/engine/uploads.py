@@ -154,8 +154,9 @@ class Uploads:
         """Joins parts in this order into a file, with all the rules of a plain upload (``Files.finish``).
 
         ``md5``: hex, lower case, of all bytes. ``retry``: an SDK says that it sends this again; what is completed is
-        answered then as it stands, and so it is with the key that completed it. The third value says whether the file is an earlier one. Raises Refusal as
-        ``begin`` does, INVALID_VALUE when parts are not of this upload or bytes do not match, and as ``Files.finish``.
+        answered then as it stands, and so it is with the key that completed it. The third value says whether the file
+        is an earlier one. Raises Refusal as ``begin`` does, INVALID_VALUE when parts are not of this upload or bytes do
+        not match, and as ``Files.finish``.
         """
         async with self._db.read() as tx:
             upload = await _visible(tx, principal, upload_id)
