@@ -167,6 +167,23 @@ async def test_credit_that_is_none_is_refused(site: Site, body: dict, code: str)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
 
 
+async def test_credit_ends_where_a_database_does(site: Site) -> None:
+    path = f"/admin/organizations/{await organization(site)}/credits"
+    async with site.db.write() as tx:
+        await tx.run("UPDATE balance SET credited = :credited", credited=10**18 - 5)
+    assert (await site.client.post(path, json={"amount": 5}, headers=OPERATOR)).status_code == 200
+    error = (await site.client.post(path, json={"amount": 1}, headers=OPERATOR)).json()["error"]
+    assert (error["code"], error["param"]) == ("integer_above_max_value", "amount")
+    assert "at most 1000000000000000000 micro-units in all" in error["message"]
+
+
+async def test_money_is_told_however_much_was_used(site: Site) -> None:
+    await use(site, *[replace(entry(f"huge/{at}", created_at=TODAY), amount=10**24) for at in range(12)])
+    assert (await site.client.get("/v1/billing/balance")).json()["balance"] < -(10**18)
+    assert (await usage(site, "from=2025-10-09&to=2025-10-09"))["amount"] > 8 * 10**18
+    assert (await site.client.get("/admin/reconciliation", headers=OPERATOR)).status_code == 200
+
+
 async def test_the_operator_has_no_balance_of_its_own(site: Site) -> None:
     for path in ("balance", "usage"):
         answer = await site.client.get(f"/v1/billing/{path}", headers=OPERATOR)

@@ -127,3 +127,29 @@ async def test_nothing_used_is_a_sum_of_nothing(db: Database) -> None:
     async with db.read() as tx:
         assert await ledger.used(tx, "org", 0, NOW, {"day"}) == []
         assert [u.requests for u in await ledger.used(tx, "org", 0, NOW, ())] == [0]
+
+
+async def test_no_use_is_too_much_to_be_told(db: Database) -> None:
+    await credit(db, 100)
+    await use(db, 2 * 10**18, *[10**18] * 11)
+    assert await left(db) == 100 - 8 * 10**18
+    async with db.read() as tx:
+        assert await ledger.amount(tx, "org") == 8 * 10**18
+        assert [used.amount for used in await ledger.used(tx, "org", 0, 2 * NOW, ("day",))] == [8 * 10**18]
+    assert await fold(db) == 12
+    assert await left(db) == -(10**18)
+    assert await credit(db, 10**15) == 10**15 - 10**18
+    async with db.read() as tx:
+        assert [found.ledger for found in await differences(tx)] == [8 * 10**18]
+
+
+async def test_large_amounts_are_added_to_the_last_unit(db: Database) -> None:
+    await credit(db, 10**15)
+    amounts = (10**15 + 999_999_999, 1, 999_999_999, 10**9, 2**62 // 1000)
+    await use(db, *amounts)
+    assert await left(db) == 10**15 - sum(amounts)
+    async with db.read() as tx:
+        assert await ledger.amount(tx, "org") == sum(amounts)
+    assert await fold(db) == 5
+    assert await left(db) == 10**15 - sum(amounts)
+    assert await agrees(db)

@@ -12,6 +12,8 @@ _MILLION = 1_000_000
 
 MOST_AMOUNT = 10**15
 """The most that one call may cost, or one credit may give, in micro-units."""
+MOST_CREDITED = 10**18
+"""The most that all credits of an organization may give together."""
 
 MissingUsage = Literal["estimate", "zero"]
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 from hornada.core.account import Principal
 from hornada.core.clock import SECOND, Clock
 from hornada.core.errors import Code, Refusal
+from hornada.core.money import MOST_CREDITED
 from hornada.engine.administration import reached_organization
 from hornada.engine.audit import note
 from hornada.engine.rights import check_admin, check_operator
@@ -56,13 +57,20 @@ class Billing:
     async def credit(self, by: Principal, organization: str, amount: int, reason: str | None) -> Standing:
         """Gives an organization credit. Its first credit ends that it is unlimited.
 
-        Raises Refusal PERMISSION_DENIED, ORGANIZATION_NOT_FOUND, ORGANIZATION_ERASED.
+        Raises Refusal PERMISSION_DENIED, ORGANIZATION_NOT_FOUND, ORGANIZATION_ERASED, INTEGER_ABOVE_MAX_VALUE.
         """
         check_operator(by)
         async with self._db.write() as tx:
             found = await reached_organization(tx, by, organization, lock=True)
             if found.erasing_at is not None:
                 raise Refusal(Code.ORGANIZATION_ERASED, f"The organization '{organization[:100]}' is erased.", "id")
+            given = await balance.credited(tx, found.id)
+            if given + amount > MOST_CREDITED:
+                message = (
+                    f"Invalid 'amount': an organization may be given at most {MOST_CREDITED} micro-units in all; it was"
+                    f" given {given}, and this is {amount} more."
+                )
+                raise Refusal(Code.INTEGER_ABOVE_MAX_VALUE, message, "amount")
             await balance.credit(tx, found.id, amount)
             now = self._clock.now()
             await note(tx, by, "credit.add", now=now, org=found.id, target=found.id, amount=amount, note=reason)

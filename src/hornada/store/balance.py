@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Collection
 
 from hornada.store.database import Tx, Value
+from hornada.store.summing import MOST_ENTRY, MOST_SUM, summed
 
 _LEFT = (
-    "SELECT balance.org, CAST(balance.amount - coalesce((SELECT sum(entry.amount) FROM ledger_entry AS entry"
-    " WHERE entry.org = balance.org AND entry.folded = 0), 0) AS BIGINT) AS remaining FROM balance"
+    f"SELECT balance.org, balance.amount - (SELECT {summed('entry.amount')} FROM ledger_entry AS entry"  # noqa: S608
+    " WHERE entry.org = balance.org AND entry.folded = 0) AS remaining FROM balance"
 )
+_LEAST = -MOST_ENTRY
+"""An amount does not fall below this, however much is used."""
 
 
 async def left(tx: Tx, org: str) -> int | None:
@@ -51,6 +54,12 @@ async def batches(tx: Tx, org: str, limit: int) -> list[str]:
     return [row["id"] for row in rows]
 
 
+async def credited(tx: Tx, org: str) -> int:
+    """What an organization has been given in all."""
+    row = await tx.row("SELECT credited FROM balance WHERE org = :org", org=org)
+    return int(row["credited"]) if row else 0
+
+
 async def credit(tx: Tx, org: str, amount: int) -> int:
     """Gives an organization ``amount`` micro-units; what it has left then.
 
@@ -81,5 +90,10 @@ async def fold(tx: Tx, limit: int) -> int:
         if row["folded"] == 1:
             sums[row["org"]] += row["amount"]
     for org in sorted(sums):  # in the same order in every process, so that none waits for the other
-        await tx.run("UPDATE balance SET amount = amount - :sum WHERE org = :org", org=org, sum=sums[org])
+        await tx.run(
+            f"UPDATE balance SET amount = CASE WHEN amount - :sum < {_LEAST} THEN {_LEAST} ELSE amount - :sum END"  # noqa: S608
+            " WHERE org = :org",
+            org=org,
+            sum=min(sums[org], MOST_SUM),
+        )
     return len(rows)

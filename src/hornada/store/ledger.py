@@ -7,11 +7,13 @@ from msgspec import Struct
 from hornada.core.batch import Usage
 from hornada.core.clock import SECOND
 from hornada.store.database import Row, Tx
+from hornada.store.summing import MOST_ENTRY, summed
 
 _DAY = 86_400 * SECOND
 _SUMS = ", ".join(
     f"CAST(coalesce(sum({column}), 0) AS BIGINT) AS {column}" for column in ("input", "cached", "output", "reasoning")
 )
+_AMOUNT = f"{summed('amount')} AS amount"
 
 
 class LedgerEntry(Struct, frozen=True, kw_only=True):
@@ -60,7 +62,7 @@ async def insert(tx: Tx, entries: Sequence[LedgerEntry]) -> None:
                 "cached": entry.usage.cached,
                 "output": entry.usage.output,
                 "reasoning": entry.usage.reasoning,
-                "amount": entry.amount,
+                "amount": min(entry.amount, MOST_ENTRY),
                 "estimated": int(entry.estimated),
                 "created_at": entry.created_at,
             }
@@ -93,7 +95,8 @@ async def last_event(tx: Tx, org: str) -> LedgerEntry | None:
 async def amount(tx: Tx, org: str) -> int:
     """Micro-units that an organization has used up in all."""
     row = await tx.row(
-        "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) AS amount FROM ledger_entry WHERE org = :org", org=org
+        f"SELECT {_AMOUNT} FROM ledger_entry WHERE org = :org",  # noqa: S608
+        org=org,
     )
     return int(row["amount"]) if row else 0
 
@@ -107,7 +110,8 @@ async def usage_of(tx: Tx, batch: str) -> Usage:
 async def cost_of(tx: Tx, batch: str) -> int:
     """Micro-units of a batch's lines so far."""
     row = await tx.row(
-        "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) AS amount FROM ledger_entry WHERE batch = :batch", batch=batch
+        f"SELECT {_AMOUNT} FROM ledger_entry WHERE batch = :batch",  # noqa: S608
+        batch=batch,
     )
     return int(row["amount"]) if row else 0
 
@@ -141,7 +145,7 @@ async def used(tx: Tx, org: str, since: int, until: int, by: Collection[str]) ->
     tail = f" GROUP BY {names} ORDER BY {names}" if parts else ""
     rows = await tx.rows(
         f"SELECT {columns}CAST(coalesce(sum(lines), 0) AS BIGINT) AS requests, {_SUMS},"  # noqa: S608
-        " CAST(coalesce(sum(amount), 0) AS BIGINT) AS amount, coalesce(max(estimated), 0) AS estimated"
+        f" {_AMOUNT}, coalesce(max(estimated), 0) AS estimated"
         f" FROM ledger_entry WHERE org = :org AND created_at >= :since AND created_at < :until{tail}",
         org=org,
         since=since,

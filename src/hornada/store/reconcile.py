@@ -3,9 +3,10 @@
 from msgspec import Struct
 
 from hornada.store.database import Tx
+from hornada.store.summing import summed
 
 _ENTRIES = (
-    "(SELECT batch, sum(lines) AS lines, sum(amount) AS amount FROM ledger_entry"
+    f"(SELECT batch, sum(lines) AS lines, {summed('amount')} AS amount FROM ledger_entry"  # noqa: S608
     " WHERE batch IS NOT NULL GROUP BY batch)"
 )
 _SEGMENTS = "(SELECT batch, sum(n_ok) AS lines FROM segment GROUP BY batch)"
@@ -50,8 +51,8 @@ async def differences(tx: Tx) -> list[Difference]:
         *await _found(
             tx,
             "amounts folded and movement of the balance",
-            "SELECT balance.org AS id, coalesce((SELECT sum(amount) FROM ledger_entry"
-            " WHERE ledger_entry.org = balance.org AND folded = 1), 0) AS ledger,"
+            f"SELECT balance.org AS id, (SELECT {summed('amount')} FROM ledger_entry"  # noqa: S608
+            " WHERE ledger_entry.org = balance.org AND folded = 1) AS ledger,"
             " balance.credited - balance.amount AS found FROM balance",
         ),
     ]
