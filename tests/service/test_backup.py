@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -129,7 +130,8 @@ def test_uploads_are_refused_and_lines_wait_while_the_disk_is_almost_full(server
     client, plenty = server.client, server.config.read_text()
     batch = client.submit(lines())
     next(client.watch(batch, 60))
-    server.config.write_text(plenty.replace("[limits]\n", f"[limits]\nmin_free_bytes = {1 << 60}\n"))
+    server.config.write_text(plenty.replace("[limits]\n", f"[limits]\nmin_free_bytes = {1 << 50}\n"))
+    server.running.send(signal.SIGHUP)
     probe = Client(f"http://127.0.0.1:{server.port}")
     server.running.until(lambda: not answers(probe, "/readyz"), 30)
     assert b"no line is started: the disk is almost full" in probe.call("GET", "/readyz").body
