@@ -161,15 +161,8 @@ def test_the_organization_that_has_had_least_is_claimed_for_first() -> None:
 
 
 def test_a_new_batch_is_taken_in_hand_though_lines_enough_are_there() -> None:
-    chosen = choose(
-        [source("large", total=50_000, due=1), source("small", total=10, due=2)],
-        {"o": {"large": 500}},
-        200,
-        lambda _: 0.0,
-        {"o": {"large": 500}},
-        200,
-        lambda _: 0.0,
-    )
+    sources = [source("large", total=50_000, due=1), source("small", total=10, due=2)]
+    chosen = choose(sources, {"o": {"large": 500}}, 200, lambda _: 0.0)
     assert [(each.batch, lines) for each, lines in chosen] == [("small", 1)]
 
 

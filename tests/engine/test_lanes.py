@@ -324,9 +324,33 @@ async def test_a_model_that_is_away_is_claimed_for_line_by_line(calls: Calls) ->
     calls.hold(0, 1)
     await calls.start()
     await calls.end((0, 0), result=(Again(Kind.BUSY, unreached=True), NO))
-    assert calls.lanes.wanted() == 0
-    calls.lanes.stop(next(iter(held for _, _, held, _ in calls.lanes._delayed)), StopReason.CANCELLED)
     assert calls.lanes.wanted() == 1
+
+
+async def test_what_was_never_tried_is_the_probe_and_not_what_has_failed(calls: Calls, clock: Hands) -> None:
+    first = calls.hold(0, 1)
+    await calls.start()
+    await calls.end((0, 0), result=(Again(Kind.BUSY, unreached=True), NO))
+    assert calls.lanes.health.away
+    calls.hold(1, 1)
+    clock.advance(60)
+    await calls.start()
+    assert set(calls.open) == {(1, 0)}
+    await calls.end((1, 0))
+    assert not calls.lanes.health.away
+    clock.advance(60)
+    await calls.start()
+    assert set(calls.open) == {(0, 0)}
+    assert first.left == 1
+
+
+async def test_a_regular_call_that_is_answered_ends_the_absence(calls: Calls) -> None:
+    calls.hold(0, 2)
+    await calls.start()
+    await calls.end((0, 0), (0, 1), result=(Again(Kind.BUSY, unreached=True), NO))
+    assert calls.lanes.health.away
+    calls.gate.began(calls.gate.enter(), beside=False)
+    assert not calls.lanes.health.away
 
 
 async def test_the_next_probe_does_not_wait_for_lines_that_asked_for_more_time(calls: Calls) -> None:

@@ -31,6 +31,7 @@ class Gate:
         self._limiter = _limiter(model, model.capacity)
         self.harm = Harm(model.harm)
         self._on_room: Callable[[], None] | None = None
+        self._on_answer: Callable[[], None] | None = None
         self._regular_at: float | None = None
         self._learned = model.capacity
         self.reserve = 0
@@ -55,9 +56,9 @@ class Gate:
         self._settle()
         self._tell()
 
-    def watch(self, on_room: Callable[[], None]) -> None:
-        """Has ``on_room`` called whenever lines may use more slots than before."""
-        self._on_room = on_room
+    def watch(self, on_room: Callable[[], None], on_answer: Callable[[], None] | None = None) -> None:
+        """Has ``on_room`` called whenever lines may use more slots, ``on_answer`` when a regular call is answered."""
+        self._on_room, self._on_answer = on_room, on_answer
 
     def enter(self) -> float:
         """A regular call starts; the moment, for ``began``."""
@@ -127,6 +128,8 @@ class Gate:
         """The answer to a regular call begins; ``beside``: lines were under way when it entered."""
         now = self._clock.monotonic()
         self.harm.note(now, now - entered, beside=beside)
+        if self._on_answer is not None:
+            self._on_answer()
 
     def returned(self) -> None:
         """The model answers again after it was away; if nothing else was under way, it did not refuse for its load."""

@@ -159,11 +159,25 @@ class Dispatcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._flush()
+        await self._save_all(deadline)
         async with self._db.write() as tx:
             for held in self._held.values():
                 await chunks.hand_back(tx, held.work.chunk)
         self._held.clear()
+
+    async def _save_all(self, deadline: float) -> None:
+        """Commits what there is, again and again until ``deadline`` if storage does not take it; says what is lost."""
+        while True:
+            try:
+                await self._flush()
+            except Unavailable as error:
+                if self._hurried or self._clock.monotonic() >= deadline:
+                    lost = self._backlog.bytes
+                    log.error("results of %d bytes could not be kept, their lines run again: %s", lost, error)  # noqa: TRY400
+                    raise
+                await asyncio.sleep(0.1)
+            else:
+                return
 
     def hurry(self) -> None:
         """Ends the time of grace."""

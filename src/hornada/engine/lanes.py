@@ -77,7 +77,7 @@ class Lanes:
         self._finished = 0
         self._paced_at = clock.monotonic()
         self._rate = 0.0
-        gate.watch(self.pump)
+        gate.watch(self.pump, self._heard)
 
     def wanted(self) -> int:
         """Lines to have in hand so that no slot runs dry: enough for all slots twice over, and for a second."""
@@ -88,7 +88,7 @@ class Lanes:
         allowed = self._gate.allowed
         self.low = max(allowed, int(self._rate / 4))
         if self.health.away:
-            return int(self.waiting == 0)
+            return 1
         return max(2 * allowed, int(self._rate)) if self.waiting <= self.low else self.low
 
     def time(self, org: str) -> float:
@@ -267,6 +267,8 @@ class Lanes:
         return item
 
     def _next_line(self) -> tuple[Held, int] | None:
+        if self.health.away and (fresh := self._queue.next()) is not None:
+            return fresh  # the probe: what was never tried tells more of the server than what has failed
         now = self._clock.monotonic()
         while self._delayed and self._delayed[0][0] <= now:
             _, _, held, line = heapq.heappop(self._delayed)
@@ -277,6 +279,11 @@ class Lanes:
                 self._queue.again(held)
                 return held, line
         return self._queue.next()
+
+    def _heard(self) -> None:
+        """The model answers regular calls: whatever fails with lines, it is not away."""
+        if self.health.away and self.health.answered():
+            self.pump()
 
     def _runs(self, held: Held) -> bool:
         """Whether lines of a chunk may start; deadline and balance count at once, whoever is late to say so."""
