@@ -1,8 +1,8 @@
 """The routes of uploads in parts, for the one table."""
 
 from hornada.api.parted import UploadCalls
+from hornada.api.parted_schemas import PART_FORM, CompleteUpload, CreateUpload, PartObject, UploadObject
 from hornada.api.router import Answer, Body, Route
-from hornada.api.schemas import PART_FORM, CompleteUpload, CreateUpload, PartObject, UploadObject
 from hornada.core.errors import Code
 
 _FIELDS = (

@@ -86,46 +86,6 @@ class FileDeleted(Strict):
     deleted: Literal[True]
 
 
-class CreateUpload(Struct, kw_only=True):
-    """An upload in parts to begin; ``bytes``: of the whole file."""
-
-    bytes: Annotated[int, Meta(ge=1)]
-    filename: str
-    mime_type: str
-    purpose: Literal["batch"]
-    expires_after: ExpiresAfter | None = None
-
-
-class CompleteUpload(Struct, kw_only=True):
-    """The parts in the order of their bytes; ``md5`` of the whole file, in hex or base64."""
-
-    part_ids: list[str]
-    md5: str | None = None
-
-
-class UploadObject(Strict):
-    """An upload in parts; ``file`` once it is completed."""
-
-    id: str
-    object: Literal["upload"]
-    bytes: int
-    created_at: Seconds
-    expires_at: Seconds
-    filename: str
-    purpose: Literal["batch"]
-    status: Literal["pending", "completed", "cancelled", "expired"]
-    file: FileObject | None
-
-
-class PartObject(Strict):
-    """A part of an upload."""
-
-    id: str
-    object: Literal["upload.part"]
-    created_at: Seconds
-    upload_id: str
-
-
 class RequestCounts(Strict):
     """Lines of a batch; those that were cancelled or expired count as failed."""
 
@@ -412,13 +372,6 @@ FORM: dict[str, Any] = {
     },
 }
 """The form of an upload; its parts may come in any order."""
-
-PART_FORM: dict[str, Any] = {
-    "type": "object",
-    "required": ["data"],
-    "properties": {"data": {"type": "string", "contentMediaType": "application/octet-stream"}},
-}
-"""The form of one part of an upload."""
 
 REGULAR: dict[str, Any] = {
     "type": "object",
