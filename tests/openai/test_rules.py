@@ -1,4 +1,4 @@
-"""The rules for a server that OpenAI's clients can trust, by number. R25 is in test_azure; R23 is about webhooks: not yet."""
+"""The rules for a server that OpenAI's clients can trust, by number. R25: test_azure. R23: webhooks, not built yet."""
 
 import json
 import re
