@@ -1,5 +1,6 @@
 """A model is shared: small batches end beside large ones, and organizations get what their weights say."""
 
+import json
 import uuid
 
 from bench.client import Client, granted
@@ -45,3 +46,35 @@ def test_two_organizations_share_a_model_by_the_weights_of_their_plans(operator:
     assert 2 <= gained[1] / gained[0] <= 4.5
     for client, batch in ((server.client, first), (other, second)):
         granted(client.call("POST", f"/batches/{batch}/cancel"), "cancel")
+
+
+def always(operator: Operator, name: str, count: int, directive: dict[str, object]) -> bytes:
+    """Lines that the model server answers with this, every time."""
+    rows = []
+    for at in range(count):
+        text = f"{operator.mark} always {at} @@{json.dumps(directive)}"
+        body = {"model": name, "messages": [{"role": "user", "content": text}]}
+        rows.append({"custom_id": f"bad-{at}", "method": "POST", "url": "/v1/chat/completions", "body": body})
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def test_lines_that_always_fail_hold_up_nobody_else(operator: Operator, server: Hornada) -> None:
+    name = operator.model("shared")
+    other = second_organization(operator, server, weight=1)
+    bad = server.client.submit(always(operator, name, 40, {"status": 500}))
+    for seen in server.client.watch(bad, PATIENCE_S, 0.05):
+        if seen["status"] == "in_progress":
+            break
+    good = other.submit(operator.lines([name] * 30, delay=0.01))
+    assert other.finish(good, PATIENCE_S, 0.05)["status"] == "completed"
+    granted(server.client.call("POST", f"/batches/{bad}/cancel"), "cancel")
+
+
+def test_lines_that_are_always_refused_hold_up_no_other_batch_of_their_organization(
+    operator: Operator, server: Hornada
+) -> None:
+    name = operator.model("shared")
+    bad = server.client.submit(always(operator, name, 12, {"status": 429}))
+    good = server.client.submit(operator.lines([name] * 5, delay=0.01))
+    assert server.client.finish(good, PATIENCE_S, 0.05)["status"] == "completed"
+    granted(server.client.call("POST", f"/batches/{bad}/cancel"), "cancel")
