@@ -256,6 +256,15 @@ async def test_a_success_that_is_no_result_is_an_upstream_error(front: Open, bod
     assert opened.records == []
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_status_that_http_does_not_know_is_an_upstream_error(front: Open, stream: bool):
+    body = BODY.replace(b'"x"', b'"stream": true, "x"') if stream else BODY
+    async with serving(answering(status="999 Odd")) as server:
+        opened = front(server.port)
+        assert (await refused(opened, body=body)).code is Code.UPSTREAM_ERROR
+    assert opened.records == []
+
+
 @pytest.mark.parametrize("status", ["429 No", "503 No"])
 async def test_a_busy_server_is_an_overloaded_model_with_its_wait(front: Open, status: str):
     async with serving(answering(b"{}", status, b"Retry-After: 1.2\r\n")) as server:

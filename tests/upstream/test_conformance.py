@@ -315,6 +315,26 @@ async def test_what_is_no_http_answer_is_garbled(connect: Connect, patient: Time
         assert fault(await ask(connect(server.port), patient)) is Fault.GARBLED
 
 
+@pytest.mark.parametrize("status", [b"999", b"600", b"099", b"000"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_status_that_http_does_not_know_is_garbled(
+    connect: Connect, patient: Timeouts, status: bytes, streamed: bool
+):
+    async with serving(saying(b"HTTP/1.1 %b Odd\r\nContent-Length: 2\r\n\r\n{}" % status)) as server:
+        client = connect(server.port)
+        answer = await (client.stream("/chat/completions", b"{}", patient) if streamed else ask(client, patient))
+    assert isinstance(answer, Failure)
+    assert answer.fault is Fault.GARBLED
+
+
+@pytest.mark.parametrize("status", [200, 599])
+async def test_every_status_that_http_knows_is_an_answer(connect: Connect, patient: Timeouts, status: int):
+    async with serving(saying(b"HTTP/1.1 %d Odd\r\nContent-Length: 2\r\n\r\n{}" % status)) as server:
+        answer = await ask(connect(server.port), patient)
+    assert isinstance(answer, Answer)
+    assert answer.status == status
+
+
 async def test_an_answer_over_the_limit_is_too_large(connect: Connect, patient: Timeouts):
     async def handler(visit: Visit) -> None:
         await visit.request()

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 import httptools
 
 from hornada.upstream.pieces import AnswerPieces
-from hornada.upstream.protocol import Answer, Failure, Fault, Timeouts
+from hornada.upstream.protocol import STATUSES, Answer, Failure, Fault, Timeouts
 
 HEAD_BYTES = 64 * 1024
 """The most that a head (or trailers, or the framing of chunks) may take without a byte of a body."""
@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """The head is whole; if it is an interim one (1xx), another follows."""
         self._status = self._parser.get_status_code()
-        if self._status < 200:
+        if 100 <= self._status < 200:
             return
         headers = self._headers = joined(self._fields)
         self.deadline = self._total
@@ -175,6 +175,8 @@ class Connection(asyncio.Protocol):
             self._fault = f"sent a head of more than {HEAD_BYTES} bytes"
         elif headers.get("transfer-encoding", "chunked").lower() != "chunked":
             self._fault = "sent a transfer encoding that nobody asked for"
+        if self._status not in STATUSES:
+            self._fault = f"answered with the status {self._status}, which HTTP does not know"
         self._silent = 0
 
     def on_body(self, piece: bytes) -> None:

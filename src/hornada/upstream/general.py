@@ -10,7 +10,7 @@ from yarl import URL
 
 from hornada.core.catalog import Server
 from hornada.upstream.connection import HEAD_BYTES
-from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
+from hornada.upstream.protocol import STATUSES, Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
 from hornada.upstream.target import Target, checked_headers, trust
 
 _KEEPALIVE_S = 4.0
@@ -81,7 +81,7 @@ class General:
         self, method: str, path: str, body: bytes | None, timeouts: Timeouts, headers: Mapping[str, str] | None
     ) -> aiohttp.ClientResponse:
         sent = self._target.headers(method) | dict(checked_headers(headers or {}))
-        return await self._open().request(
+        response = await self._open().request(
             method,
             self._url.join(URL(self._target.path(path), encoded=True)),
             data=None if body is None else BytesIO(body),
@@ -90,6 +90,10 @@ class General:
             proxy=self._proxy,
             allow_redirects=False,
         )
+        if response.status not in STATUSES:
+            response.close()
+            raise _GarbledError(f"answered with the status {response.status}, which HTTP does not know")
+        return response
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -110,10 +114,16 @@ class General:
                 return Failure(Fault.UNREACHABLE, f"{label} cannot be reached: {type(error).__name__}.")
             case TimeoutError():
                 return Failure(Fault.TIMEOUT, f"{label} did not answer in time.")
+            case _GarbledError():
+                return Failure(Fault.GARBLED, f"{label} {error}.")
             case aiohttp.ClientResponseError():
                 return Failure(Fault.GARBLED, f"{label} sent what is no HTTP answer.")
             case _:
                 return Failure(Fault.RESET, f"{label} closed the connection before its answer was whole.")
+
+
+class _GarbledError(aiohttp.ClientError):
+    """The head of an answer that nobody can pass on."""
 
 
 _FAULTS = (aiohttp.ClientError, OSError, TimeoutError)

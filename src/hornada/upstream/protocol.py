@@ -30,6 +30,10 @@ class Fault(StrEnum):
     """The answer went over the limit."""
 
 
+STATUSES = range(100, 600)
+"""What a status can be (RFC 9110, 15): an answer with any other is GARBLED."""
+
+
 class Answer(Struct, frozen=True):
     """A whole answer. Header names are lower case; ``body`` is decoded from its transfer encoding."""
 
