@@ -93,8 +93,27 @@ def test_an_endless_event_passes_and_does_not_gather(monkeypatch: pytest.MonkeyP
     assert passed(events, data, 30) == data.replace(event(USED), b"")
 
 
-def test_an_answer_that_is_no_stream_is_read_whole() -> None:
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    "said",
+    [
+        event({"error": {"message": "out of memory", "code": 500}}),
+        event({"error": "out of memory"}) + DONE,
+        event({"type": "error", "code": "server_error", "message": "no"}),
+        event({"type": "response.failed", "response": {"status": "failed", "error": {"code": "server_error"}}}),
+        event({"error": {"message": "no"}})[:-2],
+    ],
+)
+def test_a_stream_that_tells_only_an_error_is_fruitless(said: bytes, size: int) -> None:
     events = Events(hide_usage=True)
-    for piece in (b'{"choices":[],"usage":', b'{"prompt_tokens":3}}'):
-        assert events.whole(piece) == piece
-    assert events.usage() == (Usage(3), False)
+    assert passed(events, said, size) == said
+    assert events.fruitless
+
+
+@pytest.mark.parametrize(
+    "data", [WHOLE, event({"error": None}), event(said("a")) + event({"error": {"message": "no"}})]
+)
+def test_a_stream_that_tells_no_error_or_has_written_something_is_not(data: bytes) -> None:
+    events = Events(hide_usage=True)
+    passed(events, data, 10_000)
+    assert not events.fruitless

@@ -415,10 +415,10 @@ async def test_a_stream_that_is_given_up_drops_its_connection_and_is_recorded_on
 
 
 async def test_a_stream_that_breaks_off_is_an_upstream_error_after_what_came(front: Open):
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"
-    async with serving(streaming(b"abc", head=head)) as server:
+    head = HEAD[:-2] + b"Content-Length: 999\r\n\r\n"
+    async with serving(streaming(EVENTS[0], head=head)) as server:
         stream = await opened_stream(front(server.port))
-        assert await anext(stream) == b"abc"
+        assert await anext(stream) == EVENTS[0]
         with pytest.raises(Refusal) as broken:
             await anext(stream)
         await stream.aclose()
@@ -508,11 +508,60 @@ async def test_the_usage_is_asked_for_under_the_server_s_own_name_of_the_model_t
     }
 
 
-async def test_a_stream_that_was_answered_whole_is_charged_by_its_usage(front: Open):
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
-    async with serving(streaming(ANSWER, head=head)) as server:
+def headed(kind: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: " + kind + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize("kind", [b"application/json", b"text/plain", b"text/html; charset=utf-8"])
+async def test_a_stream_that_was_answered_whole_is_passed_on_as_json_and_charged_by_its_usage(front: Open, kind: bytes):
+    async with serving(streaming(ANSWER[:20], ANSWER[20:], head=headed(kind))) as server:
+        opened = front(server.port, price=PRICED)
+        called = await opened.call(ASKED)
+    assert isinstance(called, Called)
+    assert (called.status, called.headers["content-type"], called.body) == (200, "application/json", ANSWER)
+    assert charges(opened) == [Charge(Usage(input=7, output=3), 37, estimated=False)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (b"application/json", b'{"error":{"message":"no"}}'),
+        (b"text/html", b"<html>Welcome</html>"),
+        (b"application/json", b""),
+        (b"text/plain", b"data: {}\n\n"),
+    ],
+)
+async def test_a_stream_that_was_answered_with_no_result_is_an_upstream_error(front: Open, kind: bytes, body: bytes):
+    async with serving(streaming(body, head=headed(kind))) as server:
+        opened = front(server.port, price=PRICED)
+        assert (await refused(opened, body=ASKED)).code is Code.UPSTREAM_ERROR
+    assert opened.records == []
+
+
+async def test_what_is_no_stream_is_read_within_the_limits_of_an_answer(front: Open):
+    async with serving(streaming(ANSWER, head=headed(b"application/json"))) as server:
+        opened = front(server.port, limits=Limits(response_bytes=len(ANSWER) - 1))
+        assert (await refused(opened, body=ASKED)).code is Code.UPSTREAM_ERROR
+    assert opened.records == []
+
+
+async def test_what_is_no_stream_is_waited_for_as_long_as_an_answer(front: Open):
+    async def handler(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(headed(b"application/json")[:-2] + b"Content-Length: 99\r\n\r\n{")
+        await visit.gone()
+
+    async with serving(handler) as server:
+        opened = front(server.port, limits=Limits(upstream_timeout_s=0.1))
+        assert (await refused(opened, body=ASKED)).code is Code.UPSTREAM_TIMEOUT
+    assert opened.records == []
+
+
+async def test_a_stream_of_an_error_alone_passes_and_costs_nothing(front: Open):
+    error = b'data: {"error":{"message":"out of memory","code":500}}\n\n'
+    async with serving(streaming(error)) as server:
         opened = front(server.port, price=PRICED)
         stream = await opened_stream(opened)
-        assert b"".join([piece async for piece in stream]) == ANSWER
+        assert b"".join([piece async for piece in stream]) == error
         await stream.aclose()
-    assert charges(opened) == [Charge(Usage(input=7, output=3), 37, estimated=False)]
+    assert opened.records == []

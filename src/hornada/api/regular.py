@@ -101,7 +101,7 @@ async def _relay(send: Send, stream: CalledStream, request_id: str) -> None:
         async for piece in stream:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     except Refusal as broken:
-        if not stream.events or not (piece or b"\n\n").endswith(_EVENTS_END):
+        if not (piece or b"\n\n").endswith(_EVENTS_END):
             return  # without its end: only a connection that breaks off tells the client that something is missing
         error = _envelope(_declined(broken), request_id)
         await send({"type": "http.response.body", "body": b"data: " + error + b"\n\n", "more_body": True})

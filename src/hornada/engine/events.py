@@ -27,14 +27,17 @@ class _Choice(Struct, gc=False):
 
 
 class _Event(Struct, gc=False):
-    """Of chat and completions (``choices``), and of responses (``delta``, ``response``)."""
+    """Of chat and completions (``choices``), and of responses (``type``, ``delta``, ``response``)."""
 
+    type: Raw = Raw(b"null")
+    error: Raw = Raw(b"null")
     choices: list[_Choice] | None = None
     delta: str | None = None
     usage: Raw = Raw(b"null")
     response: Raw = Raw(b"null")
 
 
+_FAILED = frozenset({b'"error"', b'"response.failed"'})
 _decode = msgspec.json.Decoder(_Event).decode
 
 
@@ -52,6 +55,7 @@ class Events:
         self._reported = b""
         self.written = 0
         """Bytes of text that the model has written."""
+        self._failed = False
 
     def feed(self, piece: bytes) -> bytes:
         """What the client gets now."""
@@ -69,18 +73,16 @@ class Events:
             self._open, self._skipping = b"", True
         return b"".join(passed) if self._hide else piece
 
-    def whole(self, piece: bytes) -> bytes:
-        """A piece of an answer that is no stream of events, though one was asked for: JSON, as a rule."""
-        if not self._skipping:
-            self._reported += piece
-            self.written = len(self._reported)
-        if len(self._reported) > MOST:
-            self._reported, self._skipping = b"", True
-        return piece
+    @property
+    def fruitless(self) -> bool:
+        """Whether the server has told an error and the model has written nothing."""
+        return self._failed and not self.written
 
     def rest(self) -> bytes:
         """What was held back when the stream ended in the middle of an event."""
         rest, self._open = self._open, b""
+        if not self._skipping:
+            self._look(rest)
         return rest if self._hide else b""
 
     def usage(self) -> tuple[Usage | None, bool]:
@@ -99,6 +101,7 @@ class Events:
             self.written += len(data) if b'"choices"' in data else 0
             return False
         self.written += _written(found)
+        self._failed = self._failed or bytes(found.error) != b"null" or bytes(found.type) in _FAILED
         tells = bytes(found.usage)[:1] == b"{"
         if tells:
             self._reported = data

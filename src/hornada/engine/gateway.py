@@ -1,5 +1,6 @@
 """Regular calls: checked, resolved, let in ahead of every line, passed to a model server and back untouched."""
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
@@ -24,7 +25,7 @@ from hornada.engine.models import called
 from hornada.engine.servers import Servers, Way, told
 from hornada.engine.tally import Tally
 from hornada.engine.usage import UsageRecord
-from hornada.upstream.protocol import Answer, AnswerStream, Failure, StreamBroken, Timeouts
+from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
 
 _BUSY = frozenset({429, 503})
 _OURS = frozenset({401, 403})
@@ -41,7 +42,7 @@ class Called(Struct, frozen=True):
 
 
 class Gateway:
-    """``record`` is told of every answered call, once, when it has ended.
+    """``record`` is told of every answered call, once, when it has ended; one that only told an error is none.
 
     ``admit`` is asked with the caller's organization before a call is sent; it raises a Refusal to stop it.
     """
@@ -94,6 +95,8 @@ class Gateway:
                 return self._whole(principal, model, endpoint, body, answer)
             if not 200 <= answer.status < 300:
                 return _refused(model, Answer(answer.status, answer.headers, await _start_of(answer)))
+            if not _is_events(answer.headers):
+                return self._whole(principal, model, endpoint, body, await self._gathered(seat, answer))
             events = Events(hide_usage=asking is not None)
             stream = CalledStream(answer, seat, events, partial(self._note_stream, principal, model, endpoint, body))
             return stream
@@ -138,6 +141,23 @@ class Gateway:
             else:
                 raise refusal(answer)
 
+    async def _gathered(self, seat: "_Seat", stream: AnswerStream) -> Answer:
+        """An answer that is no stream of events though one was asked for, whole, to be judged like any other."""
+        try:
+            async with asyncio.timeout(self._timeouts.total):
+                body = await _body_of(stream, self._max_bytes)
+        except TimeoutError:
+            failure = Failure(Fault.TIMEOUT, "The answer did not end in time.")
+        except StreamBroken as broken:
+            failure = broken.failure
+        else:
+            seat.way.whole()
+            return Answer(stream.status, {**stream.headers, "content-type": "application/json"}, body)
+        finally:
+            await stream.aclose()
+        seat.way.heard(failure)
+        raise refusal(failure)
+
     def _whole(
         self, principal: Principal, model: Model, endpoint: str, body: bytes, answer: Answer
     ) -> Called | Declined:
@@ -159,6 +179,8 @@ class Gateway:
         return Called(answer.status, answer.headers, answer.body)
 
     def _note_stream(self, principal: Principal, model: Model, endpoint: str, body: bytes, events: Events) -> None:
+        if events.fruitless:
+            return
         usage, odd = events.usage()
         missing = self._billing.missing_usage
         due = charge_stream(model.price, usage, odd=odd, missing=missing, asked=body, written=events.written)
@@ -192,12 +214,11 @@ class _Seat:
 
 
 class CalledStream:
-    """A 2xx answer whose body arrives in pieces, as received. Always close it."""
+    """A 2xx answer whose events arrive in pieces, as received. Always close it."""
 
     def __init__(self, stream: AnswerStream, seat: _Seat, events: Events, record: Callable[[Events], None]) -> None:
         self.status = stream.status
         self.headers = stream.headers
-        self.events = stream.headers.get("content-type", "").startswith("text/event-stream")
         self._stream = stream
         self._pieces = aiter(stream)
         self._events = events
@@ -222,7 +243,7 @@ class CalledStream:
                 if rest := self._events.rest():
                     return rest
                 raise
-            piece = self._events.feed(piece) if self.events else self._events.whole(piece)
+            piece = self._events.feed(piece)
         return piece
 
     async def aclose(self) -> None:
@@ -233,6 +254,10 @@ class CalledStream:
         self._seat.leave()
         self._record(self._events)
         await self._stream.aclose()
+
+
+def _is_events(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").lower().startswith("text/event-stream")
 
 
 def refusal(failure: Failure) -> Refusal:
@@ -258,6 +283,16 @@ def _refused(model: Model, answer: Answer) -> Declined:
     if answer.status in _OURS or answer.status < 400:
         raise Refusal(Code.UPSTREAM_ERROR, f"The model server answered with status {answer.status}.")
     return declined(answer.status, answer.body)
+
+
+async def _body_of(stream: AnswerStream, most: int) -> bytes:
+    pieces, size = [], 0
+    async for piece in stream:
+        pieces.append(piece)
+        size += len(piece)
+        if size > most:
+            raise StreamBroken(Failure(Fault.TOO_LARGE, f"The answer has more than {most} bytes."))
+    return b"".join(pieces)
 
 
 async def _start_of(stream: AnswerStream) -> bytes:
