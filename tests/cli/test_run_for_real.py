@@ -87,6 +87,16 @@ def test_a_file_with_faults_exits_2_and_names_their_lines(tmp_path: Path) -> Non
     assert not (tmp_path / "out.jsonl").exists()
 
 
+def test_a_file_for_an_unknown_endpoint_exits_2_and_names_those_that_are_known(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines("a").replace(b"/v1/chat/completions", b"//evil/x"))
+    with ModelServer() as server:
+        code, said = run(tmp_path, server.base)
+        assert server.asked == []
+    assert code == 2
+    assert "/v1/embeddings" in said
+    assert '"//evil/x"' in said
+
+
 def test_a_server_that_is_not_there_exits_3(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(lines("a"))
     with ModelServer() as server:

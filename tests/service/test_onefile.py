@@ -260,6 +260,22 @@ async def test_a_bad_file_says_all_that_is_wrong_with_it_and_leaves_nothing(
     assert [path.name for path in Path(request_.output).parent.iterdir()] == ["in.jsonl"]
 
 
+@pytest.mark.parametrize(
+    "url", ["/v1/nope", "//evil/x", "/v1/chat/completions?x=1", "/v1/chat/completions\r\nX-Evil: 1", "/" * 500]
+)
+async def test_a_file_for_an_endpoint_that_is_none_is_refused(
+    server: ModelServer, request_: RunRequest, url: str
+) -> None:
+    text = msgspec.json.encode({"custom_id": "a", "method": "POST", "url": url, "body": {"model": "m"}})
+    Path(request_.input).write_bytes(text + b"\n")
+    last = await run(request_)
+    assert (last.status, last.total, server.total) == (Status.FAILED, 0, 0)
+    assert last.message is not None
+    assert "must be one of /v1/chat/completions, " in last.message
+    assert "\n" not in last.message
+    assert sorted(path.name for path in Path(request_.output).parent.iterdir()) == ["in.jsonl"]
+
+
 async def test_an_empty_file_is_refused(request_: RunRequest) -> None:
     Path(request_.input).write_bytes(b"")
     last = await run(request_)

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from hornada.core.account import Plan, Principal
 from hornada.core.batch import TERMINAL, Batch, Finding, Status
-from hornada.core.catalog import Model, Server
+from hornada.core.catalog import ENDPOINTS, Model, Server
 from hornada.core.clock import Clock
 from hornada.core.errors import Refusal
 from hornada.core.file import File
 from hornada.core.ids import new_secret
 from hornada.core.limits import DialectRules, Limits
 from hornada.core.run import Progress, RunRequest, Unreachable
+from hornada.core.table import shown
 from hornada.dialects import DIALECTS
 from hornada.service import runnote
 from hornada.service.joining import join
@@ -68,11 +69,15 @@ async def run_file(request: RunRequest) -> AsyncIterator[Progress]:
     try:
         held = lock(folder)
     except Locked as error:
-        yield Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=str(error))
+        yield _refused(str(error))
         return
     try:
         first = await asyncio.to_thread(_first_line, Path(request.input))
-        run = _Run(request, folder, first, await asyncio.to_thread(_asked, request, first))
+        asked = await asyncio.to_thread(_asked, request, first)
+        if asked.endpoint not in ENDPOINTS:
+            yield _refused(f"The first line's url must be one of {', '.join(ENDPOINTS)}, not {shown(asked.endpoint)}.")
+            return
+        run = _Run(request, folder, first, asked)
         async with contextlib.aclosing(run.steps()) as steps:
             async for progress in steps:
                 yield progress
@@ -137,7 +142,7 @@ class _Run:
                 async for last in steps:
                     yield last
         except Refusal as refusal:
-            last = Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=refusal.message)
+            last = _refused(refusal.message)
             yield last
         finally:
             await engine.stop(_GRACE_S)
@@ -280,6 +285,10 @@ def _asked(request: RunRequest, first: _Line) -> Note:
         model=request.model or (first.body.model if first.body else None) or "",
         endpoint=request.endpoint or first.url or "/v1/chat/completions",
     )
+
+
+def _refused(message: str) -> Progress:
+    return Progress(total=0, completed=0, failed=0, status=Status.FAILED, message=message)
 
 
 def _told(note: Note, status: Status, message: str | None = None, *, already: bool = False) -> Progress:
