@@ -238,7 +238,10 @@ def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_ser
             '[storage]\ndatabase = "mysql://h/d"\n',
             'storage.database: must be "sqlite:///PATH" or "postgresql://USER@HOST/NAME", not "mysql://h/d"',
         ),
-        ("[bootstrap]\nkey = 12345\n", "bootstrap.key: must be a text that is not empty, not ***"),
+        (
+            "[bootstrap]\nkey = 12345\n",
+            "bootstrap.key: must be a text of visible ASCII characters without spaces, not ***",
+        ),
         (
             'role = "worker"\n',
             'role: "worker" needs a ledger that several processes share, which is not built yet; only "all" works',
@@ -267,6 +270,41 @@ def test_all_faults_are_told_together(tmp_path: Path) -> None:
 def test_an_unknown_variable_is_a_fault_with_the_nearest_known_one(tmp_path: Path) -> None:
     (line,) = faults(tmp_path, "", {"HORNADA_SERVER_PROT": "1"})
     assert line == 'HORNADA_SERVER_PROT: unknown environment variable; did you mean "HORNADA_SERVER_PORT"?'
+
+
+@pytest.mark.parametrize("key", ["sk a", "sk-a\\n", "\\tsk-a", "sk\\u0000a", "sk-a\\u007f", "", "llavé"])
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('upstream_api_key = "KEY"\n', "upstream_api_key"),
+        ('[server]\noperator_key = "KEY"\n', "server.operator_key"),
+        ('[bootstrap]\nkey = "KEY"\n', "bootstrap.key"),
+        (
+            '[[models]]\nname = "m"\nupstream = [{url = "http://h", api_key = "KEY"}]\n',
+            "models[0].upstream[0].api_key",
+        ),
+    ],
+)
+def test_a_key_that_no_header_can_hold_is_a_fault_and_is_not_shown(
+    tmp_path: Path, text: str, where: str, key: str
+) -> None:
+    expected = f"{where}: must be a text of visible ASCII characters without spaces, not ***"
+    assert faults(tmp_path, text.replace("KEY", key)) == (expected,)
+
+
+@pytest.mark.parametrize("name", ["a\\nb", "a\\u0000", "\\u001b[31mred", "m" * 257, " "])
+def test_a_name_that_cannot_be_seen_whole_is_a_fault(tmp_path: Path, name: str) -> None:
+    (line,) = faults(tmp_path, MODEL.replace('"m"', f'"{name}"'))
+    assert line.startswith("models[0].name: must be a name of 1 to 256 printable characters, not ")
+    (line,) = faults(tmp_path, f'{MODEL}[aliases]\n"{name}" = "m"\n')
+    assert line.startswith("aliases: an alias must be a name of 1 to 256 printable characters, not ")
+    assert len(line) < 200
+    assert line.isprintable()
+
+
+def test_a_name_may_be_long_and_in_any_script(tmp_path: Path) -> None:
+    name = "模型 ñ/" + "m" * 251
+    assert from_text(tmp_path, MODEL.replace('"m"', f'"{name}"')).models[0].name == name
 
 
 def test_a_number_of_thousands_of_digits_is_a_fault_of_the_file(tmp_path: Path) -> None:

@@ -135,6 +135,24 @@ async def test_every_fault_of_a_model_is_told_at_once(site: Site) -> None:
     assert [part.split(":")[0] for part in message.split("; ")] == ["upstream", "capacity", "batch"]
 
 
+@pytest.mark.parametrize("key", ["secret key", "secret\r\nX-Evil: 1", "secret\u0000", " "])
+async def test_a_key_that_no_header_can_hold_is_refused(site: Site, key: str) -> None:
+    answer = await operator(site, "PUT", "models/m", {"upstream": [{"url": "http://h", "api_key": key}]})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "upstream[0].api_key")
+    assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["models/a%0Ab", "aliases/a%00", "models/" + "m" * 257, "aliases/" + "m" * 257])
+async def test_a_name_that_cannot_be_seen_whole_is_refused(site: Site, path: str) -> None:
+    body = SPEC if path.startswith("models") else {"model": "m-chat"}
+    assert (await refused(site, "PUT", path, body))[0] == 400
+
+
+async def test_a_name_may_be_as_long_as_in_the_configuration(site: Site) -> None:
+    assert (await told(site, "PUT", "models/" + "m" * 256, SPEC))["name"] == "m" * 256
+    assert (await told(site, "PUT", "aliases/" + "a" * 256, {"model": "m-chat"}))["alias"] == "a" * 256
+
+
 async def test_a_secret_is_not_shown_in_a_refusal_either(site: Site) -> None:
     answer = await operator(site, "PUT", "models/m", {"upstream": [{"url": "http://h", "api_key": ["secret"]}]})
     assert answer.status_code == 400

@@ -9,6 +9,7 @@ from hornada.api.services import Services
 from hornada.core.catalog import Model
 from hornada.core.clock import SECOND
 from hornada.core.errors import Code, Refusal
+from hornada.core.kinds import NAME_LENGTH
 from hornada.core.model_table import read_model, read_price, write_model
 from hornada.core.table import Problems
 from hornada.engine.rights import check_operator
@@ -37,7 +38,7 @@ class CatalogCalls:
         What is not given has its default. A secret that is sent back masked stays what it was.
         """
         check_operator(call.principal)
-        name = name_of(call.params["name"])
+        name = name_of(call.params["name"], most=NAME_LENGTH)
         body = {key: value for key, value in (await call.json()).items() if key not in _SHOWN_ONLY}
         if body.setdefault("name", name) != name:
             raise Refusal(Code.INVALID_VALUE, f"The path names the model '{name}', the body another one.", "name")
@@ -77,7 +78,7 @@ class CatalogCalls:
     async def put_alias(self, call: Call) -> Response:
         """``PUT /admin/aliases/{name}``: points an alias at a model, also while batches that use it run."""
         check_operator(call.principal)
-        alias = name_of(call.params["name"], "alias")
+        alias = name_of(call.params["name"], "alias", NAME_LENGTH)
         model = text(Fields(await call.json(), "model").needed("model"), "model")
         await self._curator.put_alias(call.principal, alias, model)
         return json_response({"id": alias, "object": "alias", "alias": alias, "name": model, "model": model})

@@ -8,6 +8,7 @@ from hornada.api.fields import at_most, choice, missing, number, text, whole, wi
 from hornada.core.account import Role
 from hornada.core.clock import SECOND
 from hornada.core.errors import Code, Refusal
+from hornada.core.kinds import NAME_LENGTH as MODEL_NAME
 
 LIMIT, DEFAULT = 100, 20
 _LAST_SECOND = 253_402_300_799
@@ -49,11 +50,11 @@ class Fields:
             raise Refusal(Code.MISSING_REQUIRED_PARAMETER, message)
 
 
-def name_of(value: object, field: str = "name") -> str:
-    """A name for people: not blank, at most 200 code points, all of which can be seen."""
-    name = at_most(text(value, field), field, NAME_LENGTH).strip()
+def name_of(value: object, field: str = "name", most: int = NAME_LENGTH) -> str:
+    """A name for people: not blank, at most ``most`` code points, all of which can be seen."""
+    name = at_most(text(value, field), field, most).strip()
     if not name or not name.isprintable():
-        message = f"Invalid value for '{field}': expected a name of 1 to {NAME_LENGTH} printable characters."
+        message = f"Invalid value for '{field}': expected a name of 1 to {most} printable characters."
         raise Refusal(Code.INVALID_VALUE, message, field)
     return name
 
@@ -76,7 +77,7 @@ def model_names(value: object) -> frozenset[str]:
         raise wrong_type("models", "an array of strings", value)
     within(len(value), "models.length", 0, _MODELS)
     return frozenset(
-        at_most(text(each, f"models[{index}]"), f"models[{index}]", 200) for index, each in enumerate(value)
+        at_most(text(each, f"models[{index}]"), f"models[{index}]", MODEL_NAME) for index, each in enumerate(value)
     )
 
 

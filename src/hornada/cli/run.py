@@ -14,7 +14,7 @@ from hornada.cli.exit import ExitCode
 from hornada.cli.progress import Reporter, reporter, spoken
 from hornada.core.batch import Status
 from hornada.core.catalog import ENDPOINTS
-from hornada.core.kinds import URL
+from hornada.core.kinds import SECRET, URL
 from hornada.core.run import Occupied, Progress, RunRequest, Unreachable
 
 
@@ -25,6 +25,12 @@ def _url(text: str) -> str:
         return cast("str", URL.read(text))
     except ValueError:
         raise typer.BadParameter(f'must be {URL.words}, not "{text}"') from None
+
+
+def _key(text: str | None) -> str | None:
+    if text and not SECRET.allows(text):
+        raise typer.BadParameter(f"must be {SECRET.words}")
+    return text
 
 
 def _endpoint(text: str | None) -> str | None:
@@ -68,7 +74,13 @@ def run(
     ] = None,
     api_key: Annotated[
         str | None,
-        typer.Option("--api-key", metavar="KEY", envvar="HORNADA_UPSTREAM_API_KEY", help="Key of the model server."),
+        typer.Option(
+            "--api-key",
+            metavar="KEY",
+            envvar="HORNADA_UPSTREAM_API_KEY",
+            callback=_key,
+            help="Key of the model server.",
+        ),
     ] = None,
     max_wait: Annotated[
         float | None,

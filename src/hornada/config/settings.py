@@ -13,6 +13,7 @@ from hornada.core.kinds import (
     DATABASE,
     FLAG,
     MOST_SECONDS,
+    SECRET,
     TABLE,
     TABLES,
     TEXT,
@@ -29,7 +30,7 @@ TOP = (
     Setting("role", one_of(ProcessRole), 'What this process does; only "all" is built so far', "all"),
     Setting("data", TEXT, "Folder of the ledger and the blobs, where `[storage]` does not say otherwise", DEFAULT_DATA),
     Setting("upstream", URLS, "Model servers whose models are discovered and offered for everything", ()),
-    Setting("upstream_api_key", TEXT, "Sent to those servers as the bearer token", secret=True),
+    Setting("upstream_api_key", SECRET, "Sent to those servers as the bearer token", secret=True),
 )
 
 SERVER = (
@@ -48,7 +49,7 @@ SERVER = (
         ("log_format", one_of(("text", "json")), 'How a line of the log looks; "json" is one object a line'),
         ("access_log", FLAG, "Log every call with its request id and the id of its key"),
     ),
-    Setting("server.operator_key", TEXT, "Key of the operator, who administers every organization", secret=True),
+    Setting("server.operator_key", SECRET, "Key of the operator, who administers every organization", secret=True),
     Setting("server.dialects", TABLE, "Base path to dialect; what is given replaces the default", DEFAULT_DIALECTS),
 )
 
@@ -99,7 +100,7 @@ BILLING = rows(
 
 BOOTSTRAP = (
     *rows("bootstrap", BootstrapSettings, ("organization", TEXT, "Name of the first organization")),
-    Setting("bootstrap.key", TEXT, "Its key; one is made and printed once if none is given", secret=True),
+    Setting("bootstrap.key", SECRET, "Its key; one is made and printed once if none is given", secret=True),
     Setting("bootstrap.credit", whole(0, MOST_AMOUNT), "Its credit in micro-units; unlimited if none is given"),
 )
 

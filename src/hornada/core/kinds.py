@@ -1,6 +1,7 @@
 """How the value of one setting is read: each kind says in words what it takes."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,9 @@ MOST = 1 << 53
 MOST_SECONDS = 10**9
 """The longest time that a setting may have, 31 years: a moment so far away can still be written down."""
 
+NAME_LENGTH = 256
+"""Characters of the longest name of a model or an alias."""
+
 
 class Kind(Struct, frozen=True):
     """``words`` complete "must be ..."; ``read`` raises ValueError on any other value.
@@ -24,9 +28,30 @@ class Kind(Struct, frozen=True):
     read: Callable[[Any], Any]
     parse: Callable[[str], Any] = str
 
+    def allows(self, value: object) -> bool:
+        """Whether a value is of this kind."""
+        try:
+            self.read(value)
+        except ValueError:
+            return False
+        return True
+
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _name(value: object) -> str:
+    text = _text(value)
+    if len(text) > NAME_LENGTH or not text.isprintable():
+        raise ValueError
+    return text
+
+
+def _secret(value: object) -> str:
+    if not isinstance(value, str) or not _VISIBLE.match(value):
         raise ValueError
     return value
 
@@ -150,7 +175,10 @@ def _tables(value: object) -> list[Any]:
     return value
 
 
+_VISIBLE = re.compile(r"[!-~]+\Z")
 TEXT = Kind("a text that is not empty", _text)
+NAME = Kind(f"a name of 1 to {NAME_LENGTH} printable characters", _name)
+SECRET = Kind("a text of visible ASCII characters without spaces", _secret)
 FLAG = Kind("true or false", _flag, _parse_flag)
 URL = Kind('a URL with its scheme, such as "http://127.0.0.1:11434/v1"', _url)
 URLS = list_of(URL, "URLs")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hornada.core.catalog import ENDPOINTS, MOST_PRICE, MOST_SLOTS, Model, Price, Server
 from hornada.core.errors import Code, Refusal
-from hornada.core.kinds import FLAG, TABLE, TABLES, TEXT, URL, list_of, one_of, share, whole
+from hornada.core.kinds import FLAG, NAME, SECRET, TABLE, TABLES, URL, list_of, one_of, share, whole
 from hornada.core.table import Problems, Raw, Setting, check_known, is_table, join, read_table, read_value, rows, shown
 
 MASK = "***"
@@ -17,7 +17,7 @@ AUTO_CAPACITY = 8
 """Where ``capacity = "auto"`` begins to learn."""
 
 MODEL = (
-    Setting("name", TEXT, "Name in the catalog", UNSET),
+    Setting("name", NAME, "Name in the catalog", UNSET),
     Setting("upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight}`", UNSET),
     Setting("endpoints", list_of(one_of(ENDPOINTS), "endpoints"), "Endpoints that it offers; all if none is given"),
     Setting(
@@ -44,11 +44,11 @@ MODEL = (
 
 UPSTREAM = (
     Setting("url", URL, "Base URL, up to and with `/v1`", UNSET),
-    Setting("api_key", TEXT, "Sent to the server as its bearer token", secret=True),
+    Setting("api_key", SECRET, "Sent to the server as its bearer token", secret=True),
     *rows(
         "",
         Server,
-        ("model", TEXT, "The server's own name of the model"),
+        ("model", NAME, "The server's own name of the model"),
         ("weight", whole(1), "Share of the calls among the servers of the model"),
     ),
 )
