@@ -88,7 +88,7 @@ def test_a_file_with_faults_exits_2_and_names_their_lines(tmp_path: Path) -> Non
 
 
 def test_a_file_for_an_unknown_endpoint_exits_2_and_names_those_that_are_known(tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_bytes(lines("a").replace(b"/v1/chat/completions", b"//evil/x"))
+    (tmp_path / "in.jsonl").write_bytes(lines("a").replace(b'"body"', b'"url": "//evil/x", "body"'))
     with ModelServer() as server:
         code, said = run(tmp_path, server.base)
         assert server.asked == []
