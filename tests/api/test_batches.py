@@ -127,6 +127,22 @@ async def test_a_body_that_is_no_create_is_400(site: Site, body: bytes, code: st
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
 
 
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b'{"metadata": {"a": "\\ud83d"}}', "an escaped surrogate stands alone."),
+        (b'{"metadata": {"a": "\\udc00\\ud83d x"}}', "an escaped surrogate stands alone."),
+        (b'{"a": "\xed\xa0\xbd"}', "byte 0xed at position 7 is not UTF-8."),
+        (b'{"a":', "it ends too early."),
+        (b'{"a": 1' + b"0" * 5000 + b"}", "Integer value out of range"),
+        (b"", "it is empty."),
+    ],
+)
+async def test_a_body_that_cannot_be_read_is_told_why(site: Site, body: bytes, why: str) -> None:
+    answer = await site.client.post("/v1/batches", content=body)
+    assert f"We could not parse the JSON body of your request: {why}" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_body_over_a_mebibyte_is_413(site: Site, chunked: bool) -> None:
     async def pieces() -> AsyncIterator[bytes]:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from starlette.types import Message, Receive, Scope, Send
 
+from hornada.core import strict
 from hornada.core.account import Principal
 from hornada.core.errors import Code, Refusal
 from hornada.dialects.protocol import Dialect
@@ -184,4 +185,4 @@ def _reason(body: bytes, error: Exception) -> str:
         return "it is empty."
     if isinstance(error, RecursionError):
         return "it is nested too deeply."
-    return f"{error}."
+    return f"{strict.fault(body) or error}."
