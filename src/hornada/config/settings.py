@@ -72,7 +72,12 @@ LIMITS = rows(
     ("embedding_inputs", whole(1), "Most embedding inputs in an input file, all lines together"),
     ("batch_lifetime_s", whole(1, MOST_SECONDS), "Seconds from a batch's creation to its expiry"),
     ("file_lifetime_s", whole(1, MOST_SECONDS), "Seconds for which a file is kept"),
-    ("upstream_timeout_s", seconds(0.001), "Deadline of one call to a model server, in seconds"),
+    (
+        "upstream_timeout_s",
+        seconds(0.001),
+        "Deadline of one call to a model server, in seconds; of a stream only that of its first byte and between any"
+        " two of its pieces: it may last without end",
+    ),
     ("response_bytes", whole(1), "Largest answer of a model server, in bytes"),
     ("request_bytes", whole(1), "Largest body of a regular call, in bytes"),
     (

@@ -13,6 +13,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     batch_lifetime_s: int = 86_400
     file_lifetime_s: int = 2_592_000
     upstream_timeout_s: float = 600
+    """Of a whole answer; of a stream the longest silence, never its length."""
     response_bytes: int = 64 * 1024 * 1024
     request_bytes: int = 32 * 1024 * 1024
     min_free_bytes: int | None = None
