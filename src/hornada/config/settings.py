@@ -75,8 +75,7 @@ LIMITS = rows(
     (
         "upstream_timeout_s",
         seconds(0.001),
-        "Deadline of one call to a model server, in seconds; of a stream only that of its first byte and between any"
-        " two of its pieces: it may last without end",
+        "Deadline of one call to a model server, in seconds; of a stream none in all, only from one piece to the next",
     ),
     ("response_bytes", whole(1), "Largest answer of a model server, in bytes"),
     ("request_bytes", whole(1), "Largest body of a regular call, in bytes"),
