@@ -88,7 +88,7 @@ class Setting:
 
     def quiet(self, **changes: float) -> None:
         """The stub without faults, with these settings, with nothing to remember."""
-        calm = {"latency_ms": 0, "max_inflight": 0, "queue": 0, "retry_after": 1}
+        calm = {"latency_ms": 0, "jitter_ms": 0, "max_inflight": 0, "queue": 0, "retry_after": 1, "sse_events": 0}
         self.stub.tune(**{**calm, **changes})
         self.stub.reset()
 

@@ -40,6 +40,8 @@ typedef struct {
     long tokens, dim;
     long bad_mod;                           /* marker % bad_mod == 0  -> 400 for ever */
     long flaky_mod, flaky_code, flaky_n;    /* marker % flaky_mod == 0 -> flaky_code, flaky_n times */
+    long sse_events;                        /* > 0: an answer asked for as a stream has so many content events, each in */
+    double sse_gap_ms;                      /* its own piece, so far apart; 0: the whole stream in one piece */
     int gauge;                              /* 1: GET /metrics tells how many are in work and wait, as llama.cpp does */
     int need_key;                           /* 1: 401 without an Authorization header */
 } Cfg;
@@ -89,7 +91,9 @@ typedef struct Conn {
     /* the request under way */
     int kind, status, stream, n_inputs, b64, drop, badjson;
     long id, in_len;
-    int64_t t0;
+    long events, event;                     /* of a stream sent piece by piece: how many, the next one; 0: no such stream */
+    unsigned long long seq;
+    int64_t t0, t_first;
     char model[128];
     struct Conn *qnext;
 } Conn;
@@ -176,6 +180,22 @@ static void finish(Buf *o, size_t mark, int status, const char *extra, const cha
     put(o, body->p, body->n);
 }
 
+static const char STREAM_HEAD[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+static void put_event(Buf *b, Conn *c, long k, long n) {     /* the k-th of n content events; k == n: the one that stops */
+    if (c->kind == K_CHAT)
+        putf(b, "data: {\"id\":\"chatcmpl-%llx\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"%s\",\"choices\":[{\"index\":0,\"delta\":{%s},\"finish_reason\":%s}]}\n\n",
+             c->seq, c->model, k < n ? (k ? "\"content\":\" word\"" : "\"role\":\"assistant\",\"content\":\"word\"") : "", k < n ? "null" : "\"stop\"");
+    else
+        putf(b, "data: {\"id\":\"cmpl-%llx\",\"object\":\"text_completion\",\"created\":1700000000,\"model\":\"%s\",\"choices\":[{\"index\":0,\"text\":\"%s\",\"finish_reason\":%s}]}\n\n",
+             c->seq, c->model, k < n ? " word" : "", k < n ? "null" : "\"stop\"");
+}
+static void put_end(Buf *b, Conn *c, long n) {               /* what follows n content events */
+    long ptok = c->in_len / 4 + 1;
+    put_event(b, c, n, n);
+    putf(b, "data: {\"id\":\"chatcmpl-%llx\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"%s\",\"choices\":[],\"usage\":{\"prompt_tokens\":%ld,\"completion_tokens\":%ld,\"total_tokens\":%ld}}\n\ndata: [DONE]\n\n",
+         c->seq, c->kind == K_CHAT ? "chat.completion.chunk" : "text_completion", c->model, ptok, n, ptok + n);
+}
+
 static void respond(Loop *l, Conn *c) {
     static __thread Buf b;
     char extra[64] = "";
@@ -207,19 +227,11 @@ static void respond(Loop *l, Conn *c) {
         }
         putf(&b, "],\"usage\":{\"prompt_tokens\":%ld,\"total_tokens\":%ld}}", ptok, ptok);
     } else if (c->stream) {
-        const char *obj = c->kind == K_CHAT ? "chat.completion.chunk" : "text_completion";
         Buf *o = &c->out;
-        puts_(o, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-        for (long k = 0; k <= toks; k++) {
-            if (c->kind == K_CHAT)
-                putf(&b, "data: {\"id\":\"chatcmpl-%llx\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"%s\",\"choices\":[{\"index\":0,\"delta\":{%s},\"finish_reason\":%s}]}\n\n",
-                     (unsigned long long)l->seq, obj, c->model, k < toks ? (k ? "\"content\":\" word\"" : "\"role\":\"assistant\",\"content\":\"word\"") : "", k < toks ? "null" : "\"stop\"");
-            else
-                putf(&b, "data: {\"id\":\"cmpl-%llx\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"%s\",\"choices\":[{\"index\":0,\"text\":\"%s\",\"finish_reason\":%s}]}\n\n",
-                     (unsigned long long)l->seq, obj, c->model, k < toks ? " word" : "", k < toks ? "null" : "\"stop\"");
-        }
-        putf(&b, "data: {\"id\":\"chatcmpl-%llx\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"%s\",\"choices\":[],\"usage\":{\"prompt_tokens\":%ld,\"completion_tokens\":%ld,\"total_tokens\":%ld}}\n\ndata: [DONE]\n\n",
-             (unsigned long long)l->seq, obj, c->model, ptok, toks, ptok + toks);
+        puts_(o, STREAM_HEAD);
+        c->seq = l->seq;
+        for (long k = 0; k < toks; k++) put_event(&b, c, k, toks);
+        put_end(&b, c, toks);
         putf(o, "%zx\r\n", b.n);
         put(o, b.p, b.n);
         puts_(o, "\r\n0\r\n\r\n");
@@ -273,17 +285,39 @@ static void flush(Loop *l, Conn *c) {
     }
     c->out.n = c->sent = 0;
     if (c->want_out) { struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = c}; epoll_ctl(l->ep, EPOLL_CTL_MOD, c->fd, &ev); c->want_out = 0; }
-    if (c->closing) kill_conn(l, c);
+    if (c->closing && !c->events) kill_conn(l, c);
+}
+static void step(Loop *l, Conn *c) {                         /* the next piece of a stream sent piece by piece */
+    static __thread Buf b;
+    b.n = 0;
+    if (!c->event) { puts_(&c->out, STREAM_HEAD); c->t_first = now_ns(); c->seq = l->seq++; }
+    int last = c->event == c->events;
+    if (last) put_end(&b, c, c->events);
+    else put_event(&b, c, c->event, c->events);
+    putf(&c->out, "%zx\r\n", b.n);
+    put(&c->out, b.p, b.n);
+    puts_(&c->out, last ? "\r\n0\r\n\r\n" : "\r\n");
+    c->waiting = !last;
+    if (last) {
+        c->events = 0;
+        st_ok++;
+        if (c->id >= 0 && c->id < MAXID) oks[c->id]++;
+        leave(l, c);
+    } else tpush(l, c->t_first + (int64_t)(++c->event * cfg.sse_gap_ms * 1e6), c);
+    flush(l, c);
 }
 static void arm(Loop *l, Conn *c) {
     double ms = cfg.latency_ms + (cfg.jitter_ms ? (rnd(l) * 2 - 1) * cfg.jitter_ms : 0) + cfg.tok_ms * cfg.tokens;
     c->t0 = now_ns();
+    c->event = 0;
+    c->events = c->stream && c->status == 200 && c->kind != K_EMB && !c->drop && !c->badjson ? cfg.sse_events : 0;
     if (!c->counted) {
         c->counted = 1;
         long v = ++st_inflight, m = st_maxin;
         while (v > m && !atomic_compare_exchange_weak(&st_maxin, &m, v)) ;
     }
     if (ms <= 0) {
+        if (c->events) { step(l, c); return; }
         c->waiting = 0;
         leave(l, c);
         if (c->drop) { st_drop++; kill_conn(l, c); return; }
@@ -312,6 +346,11 @@ static void leave(Loop *l, Conn *c) {
     }
 }
 static void done(Loop *l, Conn *c) {                         /* timer fired */
+    if (c->events) {
+        step(l, c);
+        if (c->fd >= 0) pump(l, c);
+        return;
+    }
     c->waiting = 0;
     leave(l, c);
     if (c->drop) { st_drop++; kill_conn(l, c); return; }
@@ -330,8 +369,9 @@ static double qval(const char *q, const char *k, double dflt) {
 static void set_cfg(const char *q) {
 #define D(f) cfg.f = qval(q, #f, cfg.f)
     D(latency_ms); D(jitter_ms); D(tok_ms); D(p429); D(p500); D(p503); D(pdrop); D(phang); D(pbadjson); D(retry_after);
-    D(max_inflight); D(queue); D(tokens); D(dim); D(bad_mod); D(flaky_mod); D(flaky_code); D(flaky_n); D(need_key); D(gauge);
+    D(max_inflight); D(queue); D(tokens); D(dim); D(bad_mod); D(flaky_mod); D(flaky_code); D(flaky_n); D(need_key); D(gauge); D(sse_events); D(sse_gap_ms);
 #undef D
+    if (cfg.sse_events < 0) cfg.sse_events = 0;
     if ((size_t)cfg.tokens * 5 > nwords) cfg.tokens = nwords / 5;
 }
 static void control(Conn *c, const char *path) {
@@ -556,7 +596,7 @@ int main(int argc, char **argv) {
             snprintf(k, sizeof k, "%s", argv[i] + 2);
             for (char *p = k; *p; p++) if (*p == '-') *p = '_';
             snprintf(q + strlen(q), sizeof q - strlen(q), "&%s=%s", k, argv[i + 1]);
-        } else { fprintf(stderr, "usage: stub [--port N] [--threads N] [--seed N] [--latency-ms F] [--jitter-ms F] [--tok-ms F] [--tokens N] [--dim N] [--p429 F] [--p500 F] [--p503 F] [--pdrop F] [--phang F] [--pbadjson F] [--retry-after S] [--max-inflight N] [--queue 0|1] [--bad-mod N] [--flaky-mod N --flaky-code N --flaky-n N] [--need-key 0|1] [--gauge 0|1]\n"); return 2; }
+        } else { fprintf(stderr, "usage: stub [--port N] [--threads N] [--seed N] [--latency-ms F] [--jitter-ms F] [--tok-ms F] [--tokens N] [--dim N] [--p429 F] [--p500 F] [--p503 F] [--pdrop F] [--phang F] [--pbadjson F] [--retry-after S] [--max-inflight N] [--queue 0|1] [--bad-mod N] [--flaky-mod N --flaky-code N --flaky-n N] [--need-key 0|1] [--gauge 0|1] [--sse-events N] [--sse-gap-ms F]\n"); return 2; }
     }
     if (nthreads < 1) nthreads = 1;
     set_cfg(q);

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bench.report import Result
-from bench.rows import backlog, bursts, control, crash, files, gateway, pace, speed
+from bench.rows import backlog, bursts, control, crash, files, gateway, pace, relay, speed
 from bench.setting import Setting
 
 Measure = Callable[[Setting], Sequence[Result]]
@@ -19,6 +19,7 @@ MEASURES: dict[tuple[str, ...], Measure] = {
     ("P10",): crash.kill_midway,
     ("P11",): control.during_a_batch,
     ("P12",): gateway.pass_through,
+    ("P13",): relay.events,
 }
 
 

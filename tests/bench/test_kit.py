@@ -13,7 +13,8 @@ from bench import build, lines, procstat, verify
 from bench.process import NotReady, Process
 from bench.report import Result, save, table
 from bench.rows import MEASURES, wanted
-from bench.setting import Setting, percentile
+from bench.setting import TOKENS, Setting, percentile
+from bench.streams import Reader, at_once
 
 COUNT = 200
 
@@ -92,6 +93,33 @@ def test_the_stub_refuses_what_is_over_its_capacity(setting: Setting) -> None:
     stats = setting.stub.stats()
     assert stats["max_inflight"] == 2
     assert found["bad"] == stats["r429"] > 0
+
+
+def test_the_stub_streams_as_many_events_as_told_each_in_its_time(setting: Setting) -> None:
+    setting.quiet(sse_events=4, sse_gap_ms=20)
+    with Reader(setting.stub.root, "sk-test") as reader:
+        first, second = reader.read(), reader.read()
+    assert (first.whole, second.whole) == (True, True)
+    assert (len(first.events), len(second.events)) == (4, 4)
+    assert second.events[3] >= 0.06, "the fourth event is three gaps behind the first"
+    assert setting.stub.stats()["ok"] == 2
+
+
+def test_a_slot_of_the_stub_is_taken_until_its_stream_has_ended(setting: Setting) -> None:
+    setting.quiet(max_inflight=1, queue=1, sse_events=2, sse_gap_ms=10)
+    found = at_once(setting.stub.root, "sk-test", 3)
+    assert [stream.whole for stream in found] == [True] * 3
+    stats = setting.stub.stats()
+    assert stats["max_inflight"] == 1
+    assert stats["avg_inflight"] * stats["span_s"] >= 0.055, "three streams of two gaps, one after the other"
+
+
+def test_without_a_number_of_events_a_stream_comes_as_the_tokens_say(setting: Setting) -> None:
+    setting.quiet()
+    with Reader(setting.stub.root, "sk-test") as reader:
+        found = reader.read()
+    assert found.whole
+    assert len(found.events) == TOKENS
 
 
 def test_the_stubs_clock_is_ours(setting: Setting) -> None:
