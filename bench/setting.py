@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bench import build, lines, procstat, verify
-from bench.hornada import Hornada, model, settings
+from bench.client import Client
+from bench.hornada import KEY, Hornada, answers, model, settings
 from bench.process import Process, free_port
 from bench.stub import Stub
 
@@ -163,6 +164,18 @@ class Setting:
         filled = [str(port) if part == "PORT" else part for part in command]
         with Process(filled, self.folder / "helper.log", env) as process:
             yield process, port
+
+    @contextmanager
+    def bare_gateway(self) -> Iterator[tuple[Process, str]]:
+        """The yardstick gateway in front of the stub, answering: its process and its address without a path."""
+        app = ["-m", "uvicorn", "bench.yardsticks.gateway:app", "--port", "PORT", "--no-access-log"]
+        with self.helper([sys.executable, *app, "--log-level", "error"], {"UPSTREAM": self.stub.root}) as (
+            process,
+            port,
+        ):
+            base = f"http://127.0.0.1:{port}"
+            process.until(lambda: answers(Client(base, KEY), "/"), 20)
+            yield process, base
 
     def close(self) -> None:
         """Ends the stub."""

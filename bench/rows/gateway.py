@@ -1,24 +1,15 @@
 """P12: what a regular call costs."""
 
-import sys
-
-from bench.client import Client
-from bench.hornada import KEY, answers
+from bench.hornada import KEY
 from bench.report import Result
 from bench.setting import Setting
 
 
 def pass_through(setting: Setting) -> list[Result]:
     """P12: what a regular call costs more than a direct one, and how many a second pass; beside a bare gateway."""
-    app = ["-m", "uvicorn", "bench.yardsticks.gateway:app", "--port", "PORT", "--no-access-log", "--log-level", "error"]
     one, many = setting.input(setting.pick(2_000, 10_000)), setting.input(setting.pick(10_000, 50_000))
     setting.quiet()
-    with (
-        setting.server(256) as server,
-        setting.helper([sys.executable, *app], {"UPSTREAM": setting.stub.root}) as (helper, port),
-    ):
-        bare = f"http://127.0.0.1:{port}"
-        helper.until(lambda: answers(Client(bare, KEY), "/"), 20)
+    with setting.server(256) as server, setting.bare_gateway() as (_, bare):
         ours = f"http://127.0.0.1:{server.port}"
         for warm in (bare, ours):
             setting.blast(setting.input(500), warm, 8, KEY)

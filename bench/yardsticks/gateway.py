@@ -9,6 +9,7 @@ import msgspec
 
 UPSTREAM = os.environ.get("UPSTREAM", "")
 KEYS = {b"Bearer sk-test"}
+SENT = {"Content-Type": "application/json"}
 Message = MutableMapping[str, Any]
 _session: list[aiohttp.ClientSession] = []
 
@@ -23,14 +24,28 @@ async def read(receive: Callable[[], Awaitable[Message]]) -> bytes:
             return b"".join(parts)
 
 
-async def ask(path: str, body: bytes) -> tuple[int, bytes]:
-    """The upstream's answer."""
+def session() -> aiohttp.ClientSession:
+    """The one client."""
     if not _session:
         connector = aiohttp.TCPConnector(limit=2000)
         _session.append(aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=600)))
-    headers = {"Content-Type": "application/json"}
-    async with _session[0].post(UPSTREAM + path, data=body, headers=headers) as answer:
+    return _session[0]
+
+
+async def ask(path: str, body: bytes) -> tuple[int, bytes]:
+    """The upstream's answer."""
+    async with session().post(UPSTREAM + path, data=body, headers=SENT) as answer:
         return answer.status, await answer.read()
+
+
+async def relay(path: str, body: bytes, send: Callable[[Message], Awaitable[None]]) -> None:
+    """The upstream's answer, piece by piece as it comes."""
+    async with session().post(UPSTREAM + path, data=body, headers=SENT) as answer:
+        headers = [(b"content-type", answer.content_type.encode())]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        async for piece in answer.content.iter_any():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def app(
@@ -43,7 +58,11 @@ async def app(
     status, data = 401, b"{}"
     if dict(scope["headers"]).get(b"authorization") in KEYS:
         if body:
-            msgspec.json.decode(body)["model"]
+            asked = msgspec.json.decode(body)
+            asked["model"]
+            if asked.get("stream"):
+                await relay(scope["path"], body, send)
+                return
             status, data = await ask(scope["path"], body)
         else:
             status = 200
