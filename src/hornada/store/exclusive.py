@@ -11,6 +11,8 @@ from hornada.core.ids import new_id
 
 _LOCK = 0x686F726F  # any number that nobody else takes; below 2**31, so that pg_locks shows it as objid
 _PATIENCE_S = 3.0
+_FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""What asyncpg raises of a session that has ended; the third when it ends in the middle of a statement."""
 _KEEPALIVE = {
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
@@ -45,7 +47,7 @@ class Exclusive:
                     await self._take()
                 else:
                     await self._connection.fetchval("SELECT 1")
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except _FAULTS as error:
             self._drop()
             raise Unavailable(f"the lock on the database: {error or type(error).__name__}") from error
 
@@ -53,7 +55,7 @@ class Exclusive:
         """Lets the lock go."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            with suppress(*_FAULTS):
                 await connection.close(timeout=_PATIENCE_S)
 
     async def _take(self) -> None:
