@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from hornada.core.errors import Taken, Unavailable
-from hornada.store import exclusive
+from hornada.store import exclusive_lock
 from hornada.store.exclusive import Exclusive
 
 
@@ -22,13 +22,13 @@ def other_url(fresh_postgres: Callable[[], str]) -> str:
 
 
 def lock(url: str) -> Exclusive:
-    found = exclusive(url)
+    found = exclusive_lock(url)
     assert found is not None
     return found
 
 
 def test_a_file_has_no_such_lock() -> None:
-    assert exclusive("sqlite:///ledger.db") is None
+    assert exclusive_lock("sqlite:///ledger.db") is None
 
 
 async def test_one_process_holds_it_and_another_is_told_so(url: str) -> None:

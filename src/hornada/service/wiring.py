@@ -50,7 +50,7 @@ from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
 from hornada.service.keeping import removing
-from hornada.store import census, connect, exclusive
+from hornada.store import census, connect, exclusive_lock
 from hornada.store.catalog import shelf
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
@@ -250,7 +250,7 @@ class Engine:
 
     async def _alone(self, database: str) -> None:
         """Takes the lock of a ledger that several processes can reach; raises Taken and Unavailable."""
-        lock = exclusive(database)
+        lock = exclusive_lock(database)
         if lock is None:
             return
         from hornada.engine.guard import EVERY_S, Guard

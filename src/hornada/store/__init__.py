@@ -9,7 +9,7 @@ from hornada.store.database import Database
 if TYPE_CHECKING:
     from hornada.store.exclusive import Exclusive
 
-__all__ = ["connect", "exclusive"]
+__all__ = ["connect", "exclusive_lock"]
 
 
 async def connect(url: str, clock: Clock) -> Database:
@@ -33,7 +33,7 @@ async def connect(url: str, clock: Clock) -> Database:
     raise ValueError(message)
 
 
-def exclusive(url: str) -> "Exclusive | None":
+def exclusive_lock(url: str) -> "Exclusive | None":
     """The lock on a PostgreSQL ledger, not yet taken; None for a file, whose folder is locked instead."""
     if url.startswith("sqlite:"):
         return None
