@@ -22,7 +22,7 @@ log = logging.getLogger("hornada")
 
 _BUSY = frozenset({429, 502, 503})
 _FAILED = frozenset({408, 500, 504})
-_OURS = frozenset({401, 403})
+OURS = frozenset({401, 403})
 """Statuses with which a model server refuses Hornada's own credentials: never the user's fault."""
 
 
@@ -123,7 +123,7 @@ def _judge(answer: Answer, charged: Callable[[Answered], Charge]) -> Result:
             return Reply(ok=True, status=status, body=body, usage=usage, cost=due.amount, estimated=due.estimated)
         message = "The model server's answer is not a result."
         return Again(Kind.FAILED, why=message), _upstream_error(502, message)
-    if status in _OURS or status < 400:
+    if status in OURS or status < 400:
         return _upstream_error(502, f"The model server answered with status {status}.")
     reply = Reply(ok=False, status=status, body=error_body(status, answer.body))
     why = f"its server answers with status {status}."

@@ -17,7 +17,7 @@ from hornada.core.limits import Limits
 from hornada.core.money import BillingRules, Charge, charge, charge_stream
 from hornada.core.stream_usage import ENDPOINTS as CAN_REPORT
 from hornada.core.stream_usage import with_stream_usage
-from hornada.engine.caller import retry_after
+from hornada.engine.caller import OURS, retry_after
 from hornada.engine.capacity import Gate, Gates
 from hornada.engine.declined import Declined, declined
 from hornada.engine.events import Events
@@ -28,8 +28,6 @@ from hornada.engine.usage import UsageRecord
 from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
 
 _BUSY = frozenset({429, 503})
-_OURS = frozenset({401, 403})
-"""Statuses with which a model server refuses Hornada's own credentials: never the user's fault."""
 _REFUSAL_BYTES = 1024 * 1024
 
 
@@ -280,7 +278,7 @@ def _refused(model: Model, answer: Answer) -> Declined:
         wait = retry_after(answer.headers)
         message = f"The model '{model.name}' is busy; its server answered with status {answer.status}."
         raise Refusal(Code.MODEL_OVERLOADED, message, retry_after=None if wait is None else math.ceil(wait))
-    if answer.status in _OURS or answer.status < 400:
+    if answer.status in OURS or answer.status < 400:
         raise Refusal(Code.UPSTREAM_ERROR, f"The model server answered with status {answer.status}.")
     return declined(answer.status, answer.body)
 

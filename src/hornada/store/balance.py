@@ -8,7 +8,8 @@ organization had unlimited credit.
 from collections import Counter
 from collections.abc import Collection
 
-from hornada.store.database import Tx, Value
+from hornada.store.database import Tx
+from hornada.store.listed import listed
 from hornada.store.summing import MOST_ENTRY, MOST_SUM, summed
 
 _LEFT = (
@@ -29,8 +30,7 @@ async def left_of(tx: Tx, orgs: Collection[str]) -> dict[str, int]:
     """The same of several organizations; those with unlimited credit are not among the answers."""
     if not orgs:
         return {}
-    params: dict[str, Value] = {f"o{i}": org for i, org in enumerate(orgs)}
-    names = ", ".join(f":{name}" for name in params)
+    names, params = listed("o", orgs)
     rows = await tx.rows(f"{_LEFT} WHERE balance.org IN ({names})", **params)
     return {row["org"]: int(row["remaining"]) for row in rows}
 

@@ -16,6 +16,7 @@ from hornada.core.batch import (
     Usage,
 )
 from hornada.store.database import Row, Tx, Value
+from hornada.store.listed import listed
 from hornada.store.period import within
 
 _ERRORS = msgspec.json.Decoder(tuple[Finding, ...])
@@ -83,18 +84,12 @@ def _metadata(row: Row) -> dict[str, str]:
     return _METADATA.decode(row["metadata"]) if row["metadata"] else {}
 
 
-def _names(prefix: str, values: Collection[str]) -> tuple[str, dict[str, Value]]:
-    """``:p0, :p1`` for an IN list, with its parameters."""
-    params: dict[str, Value] = {f"{prefix}{i}": v for i, v in enumerate(values)}
-    return ", ".join(f":{name}" for name in params), params
-
-
 async def counted(tx: Tx, rows: Sequence[Row]) -> tuple[Batch, ...]:
     """Batches with counts: a live one's are the sum over its chunks, an ended one's stand in its row."""
     live = [row["id"] for row in rows if row["status"] in LIVE and row["checked"]]
     sums: dict[str, Row] = {}
     if live:
-        names, params = _names("b", live)
+        names, params = listed("b", live)
         found = await tx.rows(
             "SELECT batch, CAST(SUM(n_ok) AS BIGINT) AS ok, CAST(SUM(n_failed) AS BIGINT) AS failed"  # noqa: S608
             f" FROM chunk WHERE batch IN ({names}) GROUP BY batch",
@@ -194,7 +189,7 @@ async def _behind(
         where.append("(created_at < :at OR (created_at = :at AND id < :id))")
         params.update(at=after[0], id=after[1])
     if only.statuses is not None:
-        names, statuses = _names("s", only.statuses)
+        names, statuses = listed("s", only.statuses)
         where.append(f"status IN ({names})")
         params.update(statuses)
     for number, pair in enumerate(only.metadata.items()):
@@ -285,7 +280,7 @@ async def standing(tx: Tx, batches: Collection[str]) -> dict[str, Standing]:
     """How the given batches stand."""
     if not batches:
         return {}
-    names, params = _names("b", batches)
+    names, params = listed("b", batches)
     rows = await tx.rows(f"SELECT id, status, stop, model, paused_at FROM batch WHERE id IN ({names})", **params)  # noqa: S608
     return {
         row["id"]: Standing(

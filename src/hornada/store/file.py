@@ -6,6 +6,7 @@ from typing import Literal
 from hornada.core.file import File, Purpose
 from hornada.core.page import Period
 from hornada.store.database import Row, Tx, Value
+from hornada.store.listed import listed
 from hornada.store.period import within
 
 Order = Literal["asc", "desc"]
@@ -198,7 +199,6 @@ async def known(tx: Tx, objects: Collection[str]) -> set[str]:
     """Which of these objects belong to a row; bytes without one are garbage."""
     if not objects:
         return set()
-    params: dict[str, Value] = {f"o{i}": name for i, name in enumerate(objects)}
-    names = ", ".join(f":{name}" for name in params)
+    names, params = listed("o", objects)
     rows = await tx.rows(f"SELECT object FROM file WHERE object IN ({names})", **params)  # noqa: S608
     return {row["object"] for row in rows}

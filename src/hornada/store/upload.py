@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from hornada.core.upload import Part, Upload, UploadStatus
-from hornada.store.database import Row, Tx, Value
+from hornada.store.database import Row, Tx
+from hornada.store.listed import listed
 
 _COLUMNS = "id, org, member, key, name, bytes, lifetime_s, status, file, created_at, expires_at"
 _PART = "id, upload, org, bytes, object, created_at"
@@ -155,7 +156,6 @@ async def known(tx: Tx, objects: Collection[str]) -> set[str]:
     """Which of these objects belong to a part."""
     if not objects:
         return set()
-    params: dict[str, Value] = {f"o{i}": name for i, name in enumerate(objects)}
-    names = ", ".join(f":{name}" for name in params)
+    names, params = listed("o", objects)
     rows = await tx.rows(f"SELECT object FROM upload_part WHERE object IN ({names})", **params)  # noqa: S608
     return {row["object"] for row in rows}
