@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from hornada.config import Config, ConfigError, load
 from hornada.config.settings import PLAN, SETTINGS, TABLED, TOP
@@ -368,3 +369,69 @@ def test_an_alias_of_no_model_is_told_among_the_other_faults(tmp_path: Path) -> 
 
 def test_an_alias_where_there_are_no_models_says_so(tmp_path: Path) -> None:
     assert faults(tmp_path, '[aliases]\nx = "nothing"\n') == ('aliases.x: unknown model "nothing"; known: none',)
+
+
+@pytest.fixture(scope="module")
+def pems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ca.pem, cert.pem and key.pem, and text.pem that is none."""
+    folder, authority = tmp_path_factory.mktemp("pems"), trustme.CA()
+    made = authority.issue_cert("localhost")
+    (folder / "ca.pem").write_bytes(authority.cert_pem.bytes())
+    (folder / "cert.pem").write_bytes(made.cert_chain_pems[0].bytes())
+    (folder / "key.pem").write_bytes(made.private_key_pem.bytes())
+    (folder / "text.pem").write_text("no certificate")
+    return folder
+
+
+def test_certificates_are_read_where_they_are_named(pems: Path, tmp_path: Path) -> None:
+    text = f"""
+    upstream = ["https://h:1/v1"]
+    upstream_ca_file = "{pems}/ca.pem"
+    [server]
+    tls_certificate = "{pems}/cert.pem"
+    tls_key = "{pems}/key.pem"
+    cors_origins = ["https://App.example.com:8443", "*"]
+    [[models]]
+    name = "m"
+    upstream = [{{url = "https://h:1/v1", ca_file = "{pems}/ca.pem"}}]
+    """
+    config = from_text(tmp_path, text)
+    assert config.upstream_ca_file == config.models[0].servers[0].ca_file == f"{pems}/ca.pem"
+    assert config.server.cors_origins == ("https://app.example.com:8443", "*")
+    assert write_model(config.models[0])["upstream"][0]["ca_file"] == f"{pems}/ca.pem"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            'upstream_ca_file = "DIR/none.pem"\n',
+            "upstream_ca_file: DIR/none.pem cannot be used as a PEM file of authorities: No such file or directory",
+        ),
+        (
+            '[[models]]\nname = "m"\nupstream = {url = "https://h", ca_file = "DIR/text.pem"}\n',
+            (
+                "models[0].upstream.ca_file: DIR/text.pem cannot be used as a PEM file of authorities: "
+                "no certificate or crl found"
+            ),
+        ),
+        (
+            '[server]\ntls_certificate = "DIR/cert.pem"\n',
+            "server.tls_key: is missing; it belongs to server.tls_certificate",
+        ),
+        ('[server]\ntls_key = "DIR/key.pem"\n', "server.tls_certificate: is missing; it belongs to server.tls_key"),
+        (
+            '[server]\ntls_certificate = "DIR/cert.pem"\ntls_key = "DIR/none.pem"\n',
+            "server.tls_certificate: DIR/cert.pem and DIR/none.pem cannot be used together: No such file or directory",
+        ),
+        (
+            '[server]\ncors_origins = ["https://app.example.com/path"]\n',
+            (
+                'server.cors_origins: must be a list of origins, each an origin such as "https://app.example.com", '
+                'or "*", not ["https://app.example.com/path"]'
+            ),
+        ),
+    ],
+)
+def test_a_certificate_that_cannot_be_used_is_a_fault(pems: Path, tmp_path: Path, text: str, fault: str) -> None:
+    assert faults(tmp_path, text.replace("DIR", str(pems))) == (fault.replace("DIR", str(pems)),)

@@ -479,6 +479,19 @@ async def test_a_server_with_a_trusted_certificate_is_asked_over_tls(
     assert [seen[-len(sent) :] == sent for seen in server.seen] == [True] * 3
 
 
+async def test_an_authority_that_its_own_setting_names_is_trusted(
+    connect: Connect, patient: Timeouts, certified: ssl.SSLContext, authority: trustme.CA, tmp_path: Path
+):
+    authority.cert_pem.write_to_path(str(tmp_path / "own.pem"))
+    async with serving(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", stay=True), ssl=certified) as server:
+        url = f"https://127.0.0.1:{server.port}/v1"
+        client = connect(server.port, url=url, ca_file=str(tmp_path / "own.pem"))
+        assert body(await ask(client, patient)) == b"ok"
+        (tmp_path / "own.pem").unlink()
+        gone = connect(server.port, url=url, ca_file=str(tmp_path / "own.pem"))
+        assert fault(await ask(gone, patient)) is Fault.UNREACHABLE
+
+
 async def test_a_server_whose_certificate_nobody_vouches_for_is_unreachable(
     connect: Connect, patient: Timeouts, certified: ssl.SSLContext
 ):

@@ -27,11 +27,12 @@ def show(
 def toml(config: Config) -> Iterator[str]:
     """The lines of a TOML file that says the same as ``config``; keys and passwords are masked."""
     urls, key = [masked(url) for url in config.upstream] or None, MASK if config.upstream_api_key else None
-    yield from _pairs({"role": config.role, "data": config.data, "upstream": urls, "upstream_api_key": key})
+    top = {"role": config.role, "data": config.data, "upstream": urls, "upstream_api_key": key}
+    yield from _pairs({**top, "upstream_ca_file": config.upstream_ca_file})
     server, limits, bootstrap = config.server, config.limits, config.bootstrap
     key = MASK if server.operator_key else None
     flat = {name: getattr(server, name) for name in server.__struct_fields__ if name != "dialects"}
-    flat["operator_key"] = key
+    flat |= {"operator_key": key, "cors_origins": server.cors_origins or None}
     yield from _section("server", flat)
     yield from _section("server.dialects", server.dialects)
     storage = {"database": masked(config.storage.database), "blobs": masked(config.storage.blobs)}

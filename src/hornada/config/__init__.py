@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from hornada.config.certificates import check_certificates
 from hornada.config.parse import parse
 from hornada.config.sources import FILE_VARIABLE, ConfigError, merge, read_environment, read_file, read_flags
 from hornada.config.tree import BootstrapSettings, Config, ProcessRole, ServerSettings, StorageSettings
@@ -51,6 +52,8 @@ def load(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any]
     raw = merge(raw, read_environment(environ, problems))
     raw = merge(raw, read_flags(flags, problems))
     config = parse(raw, problems)
+    if config is not None:
+        check_certificates(config, problems)
     if config is None or problems.lines:
         raise ConfigError(problems.lines)
     return config

@@ -44,6 +44,7 @@ def parse(raw: Raw, problems: Problems) -> Config | None:
         bootstrap=BootstrapSettings(**sections["bootstrap"]),
         upstream=top["upstream"],
         upstream_api_key=top["upstream_api_key"],
+        upstream_ca_file=top["upstream_ca_file"],
         role=ProcessRole(top["role"]),
         data=top["data"],
     )

@@ -13,6 +13,7 @@ from hornada.core.kinds import (
     DATABASE,
     FLAG,
     MOST_SECONDS,
+    ORIGINS,
     SECRET,
     TABLE,
     TABLES,
@@ -31,6 +32,7 @@ TOP = (
     Setting("data", TEXT, "Folder of the ledger and the blobs, where `[storage]` does not say otherwise", DEFAULT_DATA),
     Setting("upstream", URLS, "Model servers whose models are discovered and offered for everything", ()),
     Setting("upstream_api_key", SECRET, "Sent to those servers as the bearer token", secret=True),
+    Setting("upstream_ca_file", TEXT, "PEM file of authorities to believe beside the system's when they use TLS"),
 )
 
 SERVER = (
@@ -48,6 +50,9 @@ SERVER = (
         ),
         ("log_format", one_of(("text", "json")), 'How a line of the log looks; "json" is one object a line'),
         ("access_log", FLAG, "Log every call with its request id and the id of its key"),
+        ("tls_certificate", TEXT, "PEM file of the certificate and its chain; with `tls_key` the server speaks TLS"),
+        ("tls_key", TEXT, "PEM file of the certificate's private key, without a passphrase"),
+        ("cors_origins", ORIGINS, 'Pages of other sites that may call from a browser; "*" for every site'),
     ),
     Setting("server.operator_key", SECRET, "Key of the operator, who administers every organization", secret=True),
     Setting("server.dialects", TABLE, "Base path to dialect; what is given replaces the default", DEFAULT_DIALECTS),

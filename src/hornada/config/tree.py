@@ -32,6 +32,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
     ``shutdown_grace_s``: seconds that calls in flight get at a stop.
     ``operator_key``: the key of whoever operates the platform; None: nobody has those rights over HTTP.
+    ``tls_certificate``, ``tls_key``: PEM files; None: no TLS. ``cors_origins``: pages elsewhere that may call, "*" all.
     """
 
     host: str = "127.0.0.1"
@@ -42,6 +43,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     log_format: str = "text"
     access_log: bool = False
     operator_key: str | None = None
+    tls_certificate: str | None = None
+    tls_key: str | None = None
+    cors_origins: tuple[str, ...] = ()
     dialects: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_DIALECTS))
 
 
@@ -73,5 +77,6 @@ class Config(Struct, frozen=True, kw_only=True):
     bootstrap: BootstrapSettings
     upstream: tuple[str, ...]
     upstream_api_key: str | None = None
+    upstream_ca_file: str | None = None
     role: ProcessRole
     data: str

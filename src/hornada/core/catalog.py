@@ -35,12 +35,16 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class Server(Struct, frozen=True, kw_only=True):
-    """One model server. ``url`` ends in its base path (``…/v1``); ``model``: its own name for the model, if another."""
+    """One model server. ``url`` ends in its base path (``…/v1``); ``model``: its own name for the model, if another.
+
+    ``ca_file``: certificates (PEM) of authorities to believe beside the system's.
+    """
 
     url: str
     api_key: str | None = None
     model: str | None = None
     weight: int = 1
+    ca_file: str | None = None
 
 
 class Model(Struct, frozen=True, kw_only=True):

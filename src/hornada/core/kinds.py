@@ -147,6 +147,14 @@ def _url(value: object) -> str:
     return text.rstrip("/")
 
 
+def _origin(value: object) -> str:
+    text = _text(value).strip()
+    parts = urlsplit(text)
+    if text != "*" and not (_has_host(text) and text.lower() == f"{parts.scheme}://{parts.netloc}".lower()):
+        raise ValueError
+    return text.lower()
+
+
 def _database(value: object) -> str:
     text = _text(value)
     if text.startswith("sqlite:///") and text != "sqlite:///":
@@ -182,6 +190,8 @@ SECRET = Kind("a text of visible ASCII characters without spaces", _secret)
 FLAG = Kind("true or false", _flag, _parse_flag)
 URL = Kind('a URL with its scheme, such as "http://127.0.0.1:11434/v1"', _url)
 URLS = list_of(URL, "URLs")
+ORIGIN = Kind('an origin such as "https://app.example.com", or "*"', _origin)
+ORIGINS = list_of(ORIGIN, "origins")
 DATABASE = Kind('"sqlite:///PATH" or "postgresql://USER@HOST/NAME"', _database)
 BLOBS = Kind('"file://FOLDER" or "s3://BUCKET/PREFIX"', _blobs)
 TABLE = Kind("a table", _table, json.loads)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hornada.core.catalog import ENDPOINTS, MOST_PRICE, MOST_SLOTS, Model, Price, Server
 from hornada.core.errors import Code, Refusal
-from hornada.core.kinds import FLAG, NAME, SECRET, TABLE, TABLES, URL, list_of, one_of, share, whole
+from hornada.core.kinds import FLAG, NAME, SECRET, TABLE, TABLES, TEXT, URL, list_of, one_of, share, whole
 from hornada.core.table import Problems, Raw, Setting, check_known, is_table, join, read_table, read_value, rows, shown
 
 MASK = "***"
@@ -18,7 +18,9 @@ AUTO_CAPACITY = 8
 
 MODEL = (
     Setting("name", NAME, "Name in the catalog", UNSET),
-    Setting("upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight}`", UNSET),
+    Setting(
+        "upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight, ca_file}`", UNSET
+    ),
     Setting("endpoints", list_of(one_of(ENDPOINTS), "endpoints"), "Endpoints that it offers; all if none is given"),
     Setting(
         "capacity", whole(1), 'Concurrent requests that its servers take well, or "auto" to learn it', AUTO_CAPACITY
@@ -50,6 +52,7 @@ UPSTREAM = (
         Server,
         ("model", NAME, "The server's own name of the model"),
         ("weight", whole(1), "Share of the calls among the servers of the model"),
+        ("ca_file", TEXT, "PEM file of authorities to believe beside the system's when it is reached over TLS"),
     ),
 )
 
@@ -182,7 +185,8 @@ def masked(url: str) -> str:
 
 def _write_server(server: Server) -> Raw:
     key = MASK if server.api_key else None
-    return {"url": masked(server.url), "api_key": key, "model": server.model, "weight": server.weight}
+    plain = {name: getattr(server, name) for name in ("model", "weight", "ca_file")}
+    return {"url": masked(server.url), "api_key": key, **plain}
 
 
 def _unmask(server: Server, before: Server | None) -> Server:

@@ -14,7 +14,7 @@ log = logging.getLogger("hornada")
 
 LOOK_S = 2.0
 """How often the file is looked at, in seconds."""
-LIVE = ("models", "aliases", "plans", "limits", "upstream", "upstream_api_key", "server.log_level")
+LIVE = ("models", "aliases", "plans", "limits", "upstream", "upstream_api_key", "upstream_ca_file", "server.log_level")
 """What takes effect at once; ``limits``: for whatever begins from then on."""
 _ONCE = "bootstrap"
 """Means something only to an empty ledger."""

@@ -10,16 +10,18 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from hornada.api.app import build
 from hornada.api.services import Services
 from hornada.api.traffic import Traffic
-from hornada.config import Config, Origin
+from hornada.config import Config, Origin, ServerSettings
 from hornada.core.catalog import Server
 from hornada.core.errors import Unavailable
 from hornada.engine import crashpoint
 from hornada.engine.looper import Looper
 from hornada.service import logs
+from hornada.service.edge import RENEW_S, Renewal, shared
 from hornada.service.ending import Ending
 from hornada.service.lock import Locked, data_folder, folders, lock
 from hornada.service.reload import LOOK_S, Reloader
@@ -83,19 +85,8 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
         await _tell(engine, config)
         standing = Standing(engine, config)
         wanted = services(engine, config, standing)
-        app = build(wanted)
-        server = Quiet(
-            uvicorn.Config(
-                app,
-                http="httptools",
-                lifespan="off",
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_keep_alive=75,
-            )
-        )
+        listening = _http(shared(build(wanted), config.server.cors_origins), config.server)
+        server = Quiet(listening)
         ending = Ending(engine, server, standing, wanted.traffic, config.server.shutdown_grace_s)
         engine.on_taken = ending.at_once
         loop = asyncio.get_running_loop()
@@ -103,8 +94,9 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
             loop.add_signal_handler(number, ending.asked)
         tune()
         host, port = listener.getsockname()[:2]
-        announce(host, port, made)
-        await server.serve(sockets=[listener])
+        announce(host, port, made, secure=listening.is_ssl)
+        async with _renewing(listening):
+            await server.serve(sockets=[listener])
         if engine.taken is not None:
             raise Replaced(engine.taken)
     log.info("stopped")
@@ -152,6 +144,40 @@ async def _reloading(engine: Engine, config: Config, origin: Origin | None) -> A
         await task
 
 
+def _http(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
+    """How HTTP is spoken, over TLS when there is a certificate."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
+    )
+    config.load()
+    return config
+
+
+@contextlib.asynccontextmanager
+async def _renewing(listening: uvicorn.Config) -> AsyncIterator[None]:
+    """Follows the certificate, if there is one, for as long as it is open."""
+    certificate, key = listening.ssl_certfile, listening.ssl_keyfile
+    if listening.ssl is None or certificate is None or key is None:
+        yield
+        return
+    looper = Looper("certificate", Renewal(listening.ssl, str(certificate), str(key)).once, RENEW_S)
+    task = asyncio.create_task(looper.run())
+    try:
+        yield
+    finally:
+        looper.stop()
+        await task
+
+
 class Quiet(uvicorn.Server):
     """uvicorn without its own signal handling, which would end the process by the signal instead of with 0."""
 
@@ -184,7 +210,9 @@ def installation(config: Config) -> Installation:
         plans=config.plans,
         operator_key=config.server.operator_key,
         billing=config.billing,
-        upstream=tuple(Server(url=url, api_key=config.upstream_api_key) for url in config.upstream),
+        upstream=tuple(
+            Server(url=url, api_key=config.upstream_api_key, ca_file=config.upstream_ca_file) for url in config.upstream
+        ),
     )
 
 

@@ -6,20 +6,26 @@ import sys
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - not to bind
 
 
-def address(host: str, port: int) -> str:
-    """Where a client on this machine reaches a listener."""
+def address(host: str, port: int, *, secure: bool = False) -> str:
+    """Where a client on this machine reaches a listener; ``secure``: over TLS."""
     shown = _ANYWHERE.get(host) or (f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}"
+    return f"{_scheme(secure)}://{shown}:{port}"
 
 
-def announce(host: str, port: int, key: str | None) -> None:
+def announce(host: str, port: int, key: str | None, *, secure: bool = False) -> None:
     """Prints it; ``key`` is the one that was made at the first start."""
-    at = address(host, port)
-    elsewhere = f" (from other machines: http://{socket.gethostname()}:{port})" if host in _ANYWHERE else ""
+    at = address(host, port, secure=secure)
+    elsewhere = (
+        f" (from other machines: {_scheme(secure)}://{socket.gethostname()}:{port})" if host in _ANYWHERE else ""
+    )
     sys.stdout.write(f"Hornada listens on {at}{elsewhere}\n")
     if key is not None:
         sys.stdout.write(_WELCOME.format(at=at, key=key))
     sys.stdout.flush()
+
+
+def _scheme(secure: bool) -> str:  # noqa: FBT001 - what it is called for is its name
+    return "https" if secure else "http"
 
 
 _WELCOME = """

@@ -1,6 +1,7 @@
 """The client for every other way to a model server: through a proxy, or with a password in its address."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from io import BytesIO
 
@@ -23,6 +24,7 @@ class General:
     def __init__(self, server: Server, proxy: str | None = None) -> None:
         self._target = Target(server)
         self._url = URL(server.url)
+        self._ca_file = server.ca_file
         self._proxy = proxy
         self._session: aiohttp.ClientSession | None = None
 
@@ -98,7 +100,7 @@ class General:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S, ssl=trust()),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S, ssl=trust(self._ca_file)),
                 auto_decompress=False,
                 skip_auto_headers=("Accept-Encoding",),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -112,6 +114,8 @@ class General:
         match error:
             case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
                 return Failure(Fault.UNREACHABLE, f"{label} cannot be reached: {type(error).__name__}.")
+            case FileNotFoundError() | PermissionError() | ssl.SSLError():  # the file of authorities
+                return Failure(Fault.UNREACHABLE, f"{label} cannot be reached: {error}.")
             case TimeoutError():
                 return Failure(Fault.TIMEOUT, f"{label} did not answer in time.")
             case _GarbledError():

@@ -32,6 +32,7 @@ class Lean:
         self._all: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._trust: ssl.SSLContext | None = None
+        self._ca_file = server.ca_file
 
     async def send(
         self, path: str, body: bytes, timeouts: Timeouts, *, max_bytes: int, headers: Mapping[str, str] | None = None
@@ -113,9 +114,9 @@ class Lean:
     async def _dial(self, loop: asyncio.AbstractEventLoop, timeouts: Timeouts) -> Connection | Failure:
         target = self._target
         limit = min(timeouts.connect, timeouts.total)
-        if target.secure and self._trust is None:
-            self._trust = trust()
         try:
+            if target.secure and self._trust is None:
+                self._trust = trust(self._ca_file)
             async with asyncio.timeout(limit):
                 _, connection = await loop.create_connection(
                     lambda: Connection(self, target.label, loop), target.host, target.port, ssl=self._trust

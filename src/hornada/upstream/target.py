@@ -76,9 +76,14 @@ def checked_headers(headers: Mapping[str, str], *, framing: bool = False) -> Map
     return headers
 
 
-def trust() -> ssl.SSLContext:
-    """Whom to believe over TLS: the system's authorities, or those of ``SSL_CERT_FILE``; HTTP/1.1 is all we speak."""
+def trust(ca_file: str | None = None) -> ssl.SSLContext:
+    """Whom to believe over TLS: the system's authorities, or those of ``SSL_CERT_FILE``, and those of ``ca_file``.
+
+    HTTP/1.1 is all we speak. Raises OSError when the file cannot be read or holds no certificate.
+    """
     context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
     context.set_alpn_protocols(["http/1.1"])
     return context
 

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,7 +90,8 @@ def opened(url: str | None, key: str | None, config: Path | None, data: str | No
     if url is not None or _listens(at):
         if key is None:
             raise Refused(f"The server at {at} wants a key: give --key, HORNADA_KEY or server.operator_key.")
-        yield Desk(lambda method, path, body: _over_http(at, key, method, path, body))
+        trust = _trust(found.server.tls_certificate if url is None else None)
+        yield Desk(lambda method, path, body: _over_http(at, key, method, path, body, trust))
         return
     from hornada.service.lock import Locked
 
@@ -105,25 +107,39 @@ def opened(url: str | None, key: str | None, config: Path | None, data: str | No
 
 def _address(config: Config) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.server.host, config.server.host)  # noqa: S104 - not to bind
-    return f"http://{f'[{host}]' if ':' in host else host}:{config.server.port}"
+    scheme = "http" if config.server.tls_certificate is None else "https"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{config.server.port}"
+
+
+def _trust(own: str | None) -> ssl.SSLContext:
+    """Whom to believe: the system's authorities; at this machine's own server its certificate, whatever it names."""
+    context = ssl.create_default_context(cafile=own)
+    context.check_hostname = own is None
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
 
 
 def _listens(url: str) -> bool:
     parts = urlsplit(url)
     try:
-        socket.create_connection((parts.hostname or "", parts.port or 80), timeout=2).close()
+        socket.create_connection(
+            (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)), timeout=2
+        ).close()
     except OSError:
         return False
     return True
 
 
-def _over_http(url: str, key: str, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+def _over_http(url: str, key: str, method: str, path: str, body: bytes, trust: ssl.SSLContext) -> tuple[int, bytes]:
     import http.client
 
     parts = urlsplit(url)
-    secure = parts.scheme == "https"
-    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)
+    host, port = parts.hostname or "", parts.port
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=trust)
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
+    )
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     try:
         connection.request(method, parts.path.rstrip("/") + path, body or None, headers)

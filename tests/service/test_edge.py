@@ -1,0 +1,185 @@
+"""TLS and calls from other sites' pages, on a real server."""
+
+import json
+import logging
+import ssl
+import subprocess
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+
+import pytest
+import trustme
+
+from bench.hornada import KEY, PROGRAM, settings
+from bench.process import Process, free_port
+from hornada.service.edge import Renewal
+
+BEARER = {"authorization": f"Bearer {KEY}"}
+
+
+def issued(authority: trustme.CA, folder: Path) -> tuple[Path, Path]:
+    """A certificate for this machine, in files that may be there already."""
+    made = authority.issue_cert("127.0.0.1")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    certificate.write_bytes(b"".join(each.bytes() for each in made.cert_chain_pems))
+    key.write_bytes(made.private_key_pem.bytes())
+    return certificate, key
+
+
+def serving(folder: Path, table: str, port: int) -> Process:
+    """A server with these lines in its ``[server]``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hornada.toml").write_text(f"[server]\nport = {port}\n{table}\n{settings([])}")
+    command = [PROGRAM, "serve", "--config", folder / "hornada.toml", "--data", folder / "data"]
+    process = Process(command, folder / "server.log")
+    process.until(lambda: "Hornada listens on" in process.tail(), 30)
+    return process
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def secure(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """A server that speaks TLS: its port and its folder."""
+    folder, port = tmp_path_factory.mktemp("secure"), free_port()
+    certificate, key = issued(authority, folder)
+    with serving(folder, f'tls_certificate = "{certificate}"\ntls_key = "{key}"', port):
+        yield port, folder
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A server that pages of one other site may call: its port."""
+    port = free_port()
+    table = 'cors_origins = ["https://app.example.com"]'
+    with serving(tmp_path_factory.mktemp("shared"), table, port):
+        yield port
+
+
+def call(port: int, method: str, path: str, headers: dict[str, str]) -> tuple[int, dict[str, str]]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path, None, headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+    finally:
+        connection.close()
+
+
+def test_a_server_with_a_certificate_speaks_tls(secure: tuple[int, Path], authority: trustme.CA) -> None:
+    port, _ = secure
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    connection = HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
+    connection.request("GET", "/v1/models", headers=BEARER)
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())["data"]) == (200, [])
+    assert connection.sock.version() in {"TLSv1.2", "TLSv1.3"}
+    connection.close()
+
+
+def test_the_address_that_is_printed_says_so(secure: tuple[int, Path]) -> None:
+    port, folder = secure
+    assert f"Hornada listens on https://127.0.0.1:{port}\n" in (folder / "server.log").read_text()
+
+
+def test_an_admin_command_finds_the_server_by_its_configuration(secure: tuple[int, Path]) -> None:
+    _, folder = secure
+    command = [PROGRAM, "admin", "org", "list", "--config", folder / "hornada.toml", "--key", "sk-nobody"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert "invalid_api_key" in run.stderr  # it was reached over TLS, and asked for the operator's key
+
+
+def test_a_certificate_renewed_in_its_place_is_what_new_connections_get(tmp_path: Path, authority: trustme.CA) -> None:
+    certificate, key = issued(authority, tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    before = shown(context, authority)
+    renewal = Renewal(context, str(certificate), str(key))
+    renew(renewal)
+    assert shown(context, authority) == before
+    issued(authority, tmp_path)
+    renew(renewal)
+    assert shown(context, authority) != before
+
+
+def test_a_renewed_certificate_that_is_wrong_changes_nothing(
+    tmp_path: Path, authority: trustme.CA, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificate, key = issued(authority, tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    before, renewal = shown(context, authority), Renewal(context, str(certificate), str(key))
+    certificate.write_text("half of a")
+    with caplog.at_level(logging.ERROR):
+        renew(renewal)
+    assert "the one before stays" in caplog.text
+    assert shown(context, authority) == before
+    certificate.unlink()
+    renew(renewal)
+    assert shown(context, authority) == before
+
+
+def renew(renewal: Renewal) -> None:
+    import asyncio
+
+    assert asyncio.run(renewal.once()) is False
+
+
+def shown(context: ssl.SSLContext, authority: trustme.CA) -> bytes:
+    """The certificate that a client of this context is shown."""
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(back, there, server_hostname="127.0.0.1")
+    server = context.wrap_bio(there, back, server_side=True)
+    for _ in range(4):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    return client.getpeercert(binary_form=True) or b""
+
+
+def test_the_page_of_a_listed_site_may_call_and_read_every_header(shared: int) -> None:
+    status, headers = call(shared, "GET", "/v1/models", {**BEARER, "origin": "https://app.example.com"})
+    assert (status, headers["access-control-allow-origin"]) == (200, "https://app.example.com")
+    assert headers["access-control-expose-headers"] == "*"
+    assert "access-control-allow-credentials" not in headers
+    assert headers["vary"] == "Origin"
+
+
+def test_its_browser_is_told_before_the_call(shared: int) -> None:
+    asked = {
+        "origin": "https://app.example.com",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type,idempotency-key",
+    }
+    status, headers = call(shared, "OPTIONS", "/v1/files", asked)
+    assert (status, headers["access-control-allow-origin"]) == (200, "https://app.example.com")
+    assert "POST" in headers["access-control-allow-methods"]
+    assert "idempotency-key" in headers["access-control-allow-headers"]
+
+
+def test_a_refusal_can_be_read_by_the_page_too(shared: int) -> None:
+    status, headers = call(shared, "GET", "/v1/models", {"origin": "https://app.example.com"})
+    assert (status, headers["access-control-allow-origin"]) == (401, "https://app.example.com")
+
+
+def test_the_page_of_another_site_may_not(shared: int) -> None:
+    status, headers = call(shared, "GET", "/v1/models", {**BEARER, "origin": "https://evil.example.com"})
+    assert status == 200
+    assert "access-control-allow-origin" not in headers
+
+
+def test_without_the_setting_no_page_may(secure: tuple[int, Path], tmp_path: Path) -> None:
+    port = free_port()
+    with serving(tmp_path, "", port):
+        _, headers = call(port, "GET", "/v1/models", {**BEARER, "origin": "https://app.example.com"})
+    assert not [name for name in headers if name.startswith("access-control")]
