@@ -1,228 +1,41 @@
-"""Builds the engine over a ledger and a blob store, and starts and stops its loops."""
+"""Opens the engine over a ledger and a blob store, and starts and stops its loops."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hornada.blobs import open_blobs
-from hornada.core.account import Plan
-from hornada.core.batch import Batch, Status, StopReason
-from hornada.core.catalog import Model, Server
+from hornada.core.batch import Status
 from hornada.core.clock import Clock, SystemClock
 from hornada.core.errors import HornadaError
-from hornada.core.ids import new_id
-from hornada.core.limits import Limits
-from hornada.core.line import Spelling
-from hornada.core.money import BillingRules
-from hornada.dialects import DIALECTS
-from hornada.engine.administration import Administration
-from hornada.engine.admission import OPERATOR, Admission
-from hornada.engine.batches import Batches
-from hornada.engine.billing import Billing
-from hornada.engine.budget import REFRESH_S, Budget
-from hornada.engine.caller import Caller
-from hornada.engine.capacity import Gates
-from hornada.engine.curator import Curator
-from hornada.engine.dispatcher import FLUSH_S, Dispatcher
-from hornada.engine.eraser import Eraser
-from hornada.engine.files import Files
-from hornada.engine.finalizer import Finalizer
-from hornada.engine.gateway import Gateway
-from hornada.engine.gauge import Gauges
-from hornada.engine.lookout import Lookout
 from hornada.engine.looper import Looper
-from hornada.engine.meter import Meter
-from hornada.engine.models import Models
-from hornada.engine.outlook import Outlook
-from hornada.engine.reaper import Reaper
-from hornada.engine.room import EVERY_S as MEASURE_S
-from hornada.engine.room import Room
-from hornada.engine.servers import Servers
-from hornada.engine.survey import Survey
-from hornada.engine.tally import Tally
-from hornada.engine.tuner import EVERY_S as TUNE_S
-from hornada.engine.tuner import Tuner
-from hornada.engine.uploads import Uploads
-from hornada.engine.usage import UsageLog
-from hornada.engine.validator import Validator
-from hornada.engine.warden import Warden
-from hornada.service.keeping import removing
+from hornada.engine.news import Topic
+from hornada.service.installation import Installation, spelling
+from hornada.service.loops import Loops
+from hornada.service.parts import Parts
 from hornada.store import census, connect, exclusive_lock
 from hornada.store.catalog import shelf
 from hornada.store.database import Database
-from hornada.upstream import connect as connect_upstream
 
 if TYPE_CHECKING:
     from hornada.engine.guard import Guard
 
-_DISCOVER_S = 30.0
-_DISCOVER_SOON_S = 1.0
-_BILLING = BillingRules()
+__all__ = ["Engine", "Installation", "spelling"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Installation:
-    """What an engine runs on: two URLs and the rules of the house."""
-
-    database: str
-    blobs: str
-    folders: Sequence[Path] = ()
-    """On whose disks room is to be kept."""
-    keep: Path | None = None
-    """Where a backup says that nothing is to be removed."""
-    limits: Limits
-    models: Sequence[Model]
-    aliases: Mapping[str, str]
-    plans: Mapping[str, Plan]
-    billing: BillingRules = _BILLING
-    upstream: Sequence[Server] = ()
-    operator_key: str | None = None
-    discovered: Callable[[str, Server], Model] = lambda name, server: Model(name=name, servers=(server,))
-
-
-class Engine:
-    """Every part of the engine, wired. ``await Engine.open(…)``, then ``start``; ``stop`` ends it gracefully."""
+class Engine(Parts):
+    """The parts at work. ``await Engine.open(…)``, then ``start``; ``stop`` ends it gracefully."""
 
     taken: str | None = None
     """Why this process must end: another one works on the ledger."""
     on_taken: Callable[[], None] | None = None
     _guard: "Guard | None" = None
-    _keep: Path | None = None
     _tasks: Sequence[asyncio.Task[None]] = ()
 
     def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
-        limits = installation.limits
-        self.plans = dict(installation.plans)
-        self.db = db
-        self.clock = clock
-        self.owner = new_id()
-        self.blobs = open_blobs(installation.blobs)
-        self.servers = Servers(connect_upstream)
-        self.gates = Gates(clock)
-        self.tally = Tally(clock)
-        self.models = Models(
-            installation.models,
-            installation.aliases,
-            installation.upstream,
-            connect=self.servers.upstream,
-            gates=self.gates,
-            now=clock.now(),
-            found=installation.discovered,
-        )
-        self.admission = Admission(db, clock, self.plans, installation.operator_key)
-        self.meter = Meter(clock)
-        self.budget = Budget(db, clock, on_stopped=self._stopped)
-        self.usage = UsageLog(db, clock, self.budget)
-        self.billing = Billing(db, clock, self.usage.once)
-        self.room = Room(installation.folders, limits, lambda: self.dispatcher.brake)
-        self.files = Files(db, self.blobs, clock, limits, self.room.check)
-        self.uploads = Uploads(db, self.blobs, clock, self.files)
-        catalog = self.models.catalog
-        self.gateway = Gateway(
-            catalog,
-            self.servers,
-            self.gates,
-            limits=limits,
-            record=self.usage.record,
-            admit=self.budget.admit,
-            billing=installation.billing,
-            tally=self.tally,
-        )
-        self.caller = Caller(catalog, self.servers, limits, installation.billing, self.tally)
-        self.dispatcher = Dispatcher(
-            db,
-            self.blobs,
-            clock,
-            owner=self.owner,
-            catalog=catalog,
-            gates=self.gates,
-            caller=self.caller,
-            plans=self.plans,
-            spelling=spelling,
-            budget=self.budget,
-            on_settled=lambda: self._finalize.ring(),
-            tally=self.tally,
-        )
-        self.validator = Validator(
-            db,
-            self.blobs,
-            clock,
-            owner=self.owner,
-            catalog=catalog,
-            models_known=lambda: self.models.complete,
-            plans=self.plans,
-            limits=limits,
-            on_accepted=self._accepted,
-            unversioned=lambda dialect: DIALECTS[dialect].rules.unversioned,
-            tally=self.tally,
-        )
-        self.finalizer = Finalizer(
-            db,
-            self.blobs,
-            clock,
-            owner=self.owner,
-            spelling=spelling,
-            limits=limits,
-            on_ended=lambda: self._tidy.ring(),
-            tally=self.tally,
-        )
-        self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=lambda: self._dispatch.ring())
-        self.curator = Curator(db, clock, self.models, on_changed=self._catalog_changed)
-        self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
-        self.batches = Batches(
-            db,
-            clock,
-            limits,
-            on_created=lambda: self._validate.ring(),
-            on_cancelled=self._stopped,
-            on_paused=self._paused,
-        )
-        self.administration = Administration(
-            db,
-            clock,
-            self.plans,
-            on_changed=self._rights_changed,
-            on_erasing=lambda: self._erase.ring(),
-        )
-        self.survey = Survey(db)
-        self.lookout = Lookout(clock, catalog, self.gates, self.tally)
-        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=lambda: self._tidy.ring())
-        self._dispatch = Looper("dispatcher", self.dispatcher.once, FLUSH_S)
-        self._validate = Looper("validator", self.validator.once, 2.0)
-        self._finalize = Looper("finalizer", self.finalizer.once, 1.0)
-        self._reap = Looper("reaper", self.reaper.once, 1.0)
-        self._tidy = Looper("tidier", self._tidied, 30.0)
-        self._write_usage = Looper("usage", self.usage.once, 0.5)
-        self._look_at_balances = Looper("budget", self.budget.once, REFRESH_S)
-        self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
-        self._asked_at = -_DISCOVER_S
-        self._erase = Looper("eraser", self.eraser.once, 1.0)
-        self._note_uses = Looper("key uses", self.admission.uses.once, 5.0)
-        self._watch = Looper("warden", self.warden.once, 0.5)
-        self.outlook = Outlook(catalog, self.gates, self.dispatcher, clock)
-        self.tuner = Tuner(catalog, self.gates, Gauges(self.servers.upstream, clock), clock, self.dispatcher.state)
-        self._tune = Looper("tuner", self.tuner.once, TUNE_S)
-        self.loops = [
-            self._dispatch,
-            self._validate,
-            self._finalize,
-            self._reap,
-            self._watch,
-            self._tidy,
-            self._write_usage,
-            self._erase,
-            self._note_uses,
-            self._look_at_balances,
-            self._tune,
-            self._ask_models,
-            Looper("room", self.room.once, MEASURE_S),
-            Looper("lookout", self.lookout.once, 1.0),
-        ]
-        self.dispatcher.bell(self._dispatch.ring)
-        self.budget.bell(self._dispatch.ring)
+        super().__init__(installation, db, clock)
+        self._loops = Loops(self, installation)
+        self.loops = self._loops.all
 
     @classmethod
     async def open(cls, installation: Installation, clock: Clock | None = None) -> "Engine":
@@ -235,7 +48,6 @@ class Engine:
         engine: Engine | None = None
         try:
             engine = cls(installation, db, clock)
-            engine._keep = installation.keep
             await engine._alone(installation.database)
             await db.migrate()
             await engine.reaper.void(engine.owner)
@@ -315,13 +127,10 @@ class Engine:
         self.plans.update(installation.plans)
         for part in (self.room, self.gateway, self.caller, self.files, self.batches, self.validator, self.finalizer):
             part.adopt(installation.limits)
-        now = self.clock.now()
-        self.models.configure(installation.models, installation.aliases, installation.upstream, now)
-        self._asked_at = -_DISCOVER_S
-        self._rights_changed()
-        self._catalog_changed()
-        for loop in (self._ask_models, self._validate):
-            loop.ring()
+        self.models.configure(installation.models, installation.aliases, installation.upstream, self.clock.now())
+        for topic in (Topic.RIGHTS, Topic.CATALOG):
+            self.news.tell(topic)
+        self._loops.configured()
         await self.servers.retain(self.models.servers)
 
     @property
@@ -331,62 +140,3 @@ class Engine:
             *self.dispatcher.brake.reasons,
             *self.room.reasons,
         ]
-
-    async def _tidied(self) -> bool:
-        with removing(self._keep) as may:
-            if not may:
-                return False
-            more = await self.uploads.tidy()
-            return await self.reaper.tidy() or more
-
-    def _rights_changed(self) -> None:
-        self.admission.forget()
-        self._watch.ring()
-
-    def _catalog_changed(self) -> None:
-        self._watch.ring()
-        self._dispatch.ring()
-
-    def _paused(self, batch: Batch) -> None:
-        if batch.paused:
-            self.dispatcher.give_up(batch.id)
-        self._dispatch.ring()
-
-    def _accepted(self) -> None:
-        self._dispatch.ring()
-        self._finalize.ring()
-
-    def _stopped(self, batch: str, reason: StopReason) -> None:
-        self.dispatcher.stop_batch(batch, reason)
-        self._dispatch.ring()
-        self._finalize.ring()
-
-    async def _discover(self) -> bool:
-        """Asks model servers every 30 s, every second until each has answered once."""
-        now = self.clock.monotonic()
-        if self.models.complete and now - self._asked_at < _DISCOVER_S:
-            return False
-        self._asked_at = now
-        await self.models.once()
-        return False
-
-
-def spelling(dialect: str) -> Spelling:
-    """What the engine needs of a dialect."""
-    return _SPELLINGS[dialect]
-
-
-def _spelling(name: str) -> Spelling:
-    dialect = DIALECTS[name]
-    import msgspec
-
-    from hornada.core.errors import Refusal
-
-    def refused(refusal: Refusal, request_id: str) -> tuple[int, bytes]:
-        spelled = dialect.error(refusal, request_id)
-        return spelled.status, msgspec.json.encode(spelled.body)
-
-    return Spelling(dialect.lines, refused)
-
-
-_SPELLINGS = {name: _spelling(name) for name in DIALECTS}

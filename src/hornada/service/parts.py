@@ -1,0 +1,174 @@
+"""Every part of the engine, joined to the others; none of them runs yet."""
+
+from hornada.blobs import open_blobs
+from hornada.core.batch import Batch, StopReason
+from hornada.core.clock import Clock
+from hornada.core.ids import new_id
+from hornada.dialects import DIALECTS
+from hornada.engine.administration import Administration
+from hornada.engine.admission import OPERATOR, Admission
+from hornada.engine.batches import Batches
+from hornada.engine.billing import Billing
+from hornada.engine.budget import Budget
+from hornada.engine.caller import Caller
+from hornada.engine.capacity import Gates
+from hornada.engine.curator import Curator
+from hornada.engine.dispatcher import Dispatcher
+from hornada.engine.eraser import Eraser
+from hornada.engine.files import Files
+from hornada.engine.finalizer import Finalizer
+from hornada.engine.gateway import Gateway
+from hornada.engine.gauge import Gauges
+from hornada.engine.lookout import Lookout
+from hornada.engine.meter import Meter
+from hornada.engine.models import Models
+from hornada.engine.news import News, Topic
+from hornada.engine.outlook import Outlook
+from hornada.engine.reaper import Reaper
+from hornada.engine.room import Room
+from hornada.engine.servers import Servers
+from hornada.engine.survey import Survey
+from hornada.engine.tally import Tally
+from hornada.engine.tuner import Tuner
+from hornada.engine.uploads import Uploads
+from hornada.engine.usage import UsageLog
+from hornada.engine.validator import Validator
+from hornada.engine.warden import Warden
+from hornada.service.installation import Installation, spelling
+from hornada.store.database import Database
+from hornada.upstream import connect as connect_upstream
+
+
+class Parts:
+    """The same in every role: what a process does not need has no loop there and is never called."""
+
+    def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
+        self.db = db
+        self.clock = clock
+        self.owner = new_id()
+        self.news = News()
+        self.plans = dict(installation.plans)
+        self.blobs = open_blobs(installation.blobs)
+        self._shared(installation)
+        self._control(installation)
+        self._regular(installation)
+        self._batch(installation)
+
+    def _shared(self, installation: Installation) -> None:
+        """What regular calls and lines have in common: models, servers, capacity, money."""
+        db, clock = self.db, self.clock
+        self.servers = Servers(connect_upstream)
+        self.gates = Gates(clock)
+        self.tally = Tally(clock)
+        self.models = Models(
+            installation.models,
+            installation.aliases,
+            installation.upstream,
+            connect=self.servers.upstream,
+            gates=self.gates,
+            now=clock.now(),
+            found=installation.discovered,
+        )
+        self.budget = Budget(db, clock, on_stopped=self._stopped)
+        self.usage = UsageLog(db, clock, self.budget)
+        self.room = Room(installation.folders, installation.limits, lambda: self.dispatcher.brake)
+        self.lookout = Lookout(clock, self.models.catalog, self.gates, self.tally)
+
+    def _control(self, installation: Installation) -> None:
+        """What control calls and operators ask for."""
+        db, clock, limits, news = self.db, self.clock, installation.limits, self.news
+        self.admission = Admission(db, clock, self.plans, installation.operator_key)
+        self.meter = Meter(clock)
+        self.billing = Billing(db, clock, self.usage.once)
+        self.files = Files(db, self.blobs, clock, limits, self.room.check)
+        self.uploads = Uploads(db, self.blobs, clock, self.files)
+        self.batches = Batches(
+            db,
+            clock,
+            limits,
+            on_created=news.teller(Topic.CREATED),
+            on_cancelled=self._stopped,
+            on_paused=self._paused,
+        )
+        self.administration = Administration(
+            db,
+            clock,
+            self.plans,
+            on_changed=news.teller(Topic.RIGHTS),
+            on_erasing=news.teller(Topic.ERASING),
+        )
+        self.survey = Survey(db)
+        self.curator = Curator(db, clock, self.models, on_changed=news.teller(Topic.CATALOG))
+        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=news.teller(Topic.ENDED))
+
+    def _regular(self, installation: Installation) -> None:
+        """What answers regular calls."""
+        self.gateway = Gateway(
+            self.models.catalog,
+            self.servers,
+            self.gates,
+            limits=installation.limits,
+            record=self.usage.record,
+            admit=self.budget.admit,
+            billing=installation.billing,
+            tally=self.tally,
+        )
+
+    def _batch(self, installation: Installation) -> None:
+        """What works on batches."""
+        db, clock, limits, news, catalog = self.db, self.clock, installation.limits, self.news, self.models.catalog
+        self.caller = Caller(catalog, self.servers, limits, installation.billing, self.tally)
+        self.dispatcher = Dispatcher(
+            db,
+            self.blobs,
+            clock,
+            owner=self.owner,
+            catalog=catalog,
+            gates=self.gates,
+            caller=self.caller,
+            plans=self.plans,
+            spelling=spelling,
+            budget=self.budget,
+            on_settled=news.teller(Topic.DRAINED),
+            tally=self.tally,
+        )
+        self.validator = Validator(
+            db,
+            self.blobs,
+            clock,
+            owner=self.owner,
+            catalog=catalog,
+            models_known=lambda: self.models.complete,
+            plans=self.plans,
+            limits=limits,
+            on_accepted=self._accepted,
+            unversioned=lambda dialect: DIALECTS[dialect].rules.unversioned,
+            tally=self.tally,
+        )
+        self.finalizer = Finalizer(
+            db,
+            self.blobs,
+            clock,
+            owner=self.owner,
+            spelling=spelling,
+            limits=limits,
+            on_ended=news.teller(Topic.ENDED),
+            tally=self.tally,
+        )
+        self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=news.teller(Topic.READY))
+        self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
+        self.outlook = Outlook(catalog, self.gates, self.dispatcher, clock)
+        self.tuner = Tuner(catalog, self.gates, Gauges(self.servers.upstream, clock), clock, self.dispatcher.state)
+
+    def _stopped(self, batch: str, reason: StopReason) -> None:
+        self.news.tell(Topic.STOPPED, batch, reason)
+
+    def _paused(self, batch: Batch) -> None:
+        if batch.paused:
+            self.news.tell(Topic.PAUSED, batch.id)
+        else:
+            self.news.tell(Topic.READY)
+
+    def _accepted(self) -> None:
+        self.news.tell(Topic.READY)
+        self.news.tell(Topic.DRAINED)  # of a batch that was cancelled meanwhile no line runs
