@@ -49,8 +49,11 @@ class Database(Protocol):
         """A durable transaction: on disk when the block has ended, undone if it raises."""
         ...
 
-    async def migrate(self) -> None:
-        """Brings the schema to this version; safe to run from several processes at once."""
+    async def migrate(self) -> list[int]:
+        """Brings the schema to this version and gives the steps that it took; several processes may do so at once.
+
+        Raises Broken when a newer version made the database unusable for this one.
+        """
         ...
 
     async def close(self) -> None:

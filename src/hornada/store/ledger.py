@@ -73,7 +73,11 @@ async def insert(tx: Tx, entries: Sequence[LedgerEntry]) -> None:
 
 async def last_event(tx: Tx, org: str) -> LedgerEntry | None:
     """The newest entry of an organization."""
-    row = await tx.row("SELECT * FROM ledger_entry WHERE org = :org ORDER BY created_at DESC, id DESC LIMIT 1", org=org)
+    row = await tx.row(
+        "SELECT id, source, org, key, batch, model, endpoint, lines, input, cached, output, reasoning, amount,"
+        " estimated, created_at FROM ledger_entry WHERE org = :org ORDER BY created_at DESC, id DESC LIMIT 1",
+        org=org,
+    )
     if row is None:
         return None
     return LedgerEntry(

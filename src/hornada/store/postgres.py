@@ -13,7 +13,6 @@ import asyncpg
 
 from hornada.core.clock import Clock
 from hornada.core.errors import Unavailable
-from hornada.store import migration
 from hornada.store.database import Row, Tx, Value
 from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_postgres
@@ -21,7 +20,6 @@ from hornada.store.statement import Statement, for_postgres
 CONNECTIONS = 8
 _CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 60.0
-_MIGRATION_LOCK = 0x686F726E  # any number that nobody else takes
 _AWAY = (
     OSError,  # TimeoutError too
     asyncpg.PostgresConnectionError,
@@ -53,11 +51,11 @@ class Postgres:
         """A durable transaction; raises Unavailable when the commit was not confirmed."""
         return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED")
 
-    async def migrate(self) -> None:
-        """Brings the schema to this version; one process at a time."""
-        async with self.write() as tx:
-            await tx.rows("SELECT pg_advisory_xact_lock(:lock)", lock=_MIGRATION_LOCK)
-            await migration.migrate(tx)
+    async def migrate(self) -> list[int]:
+        """Brings the schema to this version, beside the traffic; the steps that it took."""
+        from hornada.store.stepwise import migrate
+
+        return await migrate(self, self._url)
 
     async def close(self) -> None:
         """Closes every connection, once the transactions under way have ended."""

@@ -44,7 +44,8 @@ async def exists(tx: Tx, batch: str, idx: int, epoch: int, seq: int) -> bool:
 async def of_chunks(tx: Tx, batch: str, first: int, last: int) -> list[Segment]:
     """Segments of chunks ``first .. last``, ordered by chunk."""
     rows = await tx.rows(
-        "SELECT * FROM segment WHERE batch = :batch AND idx >= :first AND idx <= :last ORDER BY idx, epoch, seq",
+        "SELECT batch, idx, epoch, seq, object, byte_off, byte_len, sha256, model, n_ok, n_failed, lines FROM segment"
+        " WHERE batch = :batch AND idx >= :first AND idx <= :last ORDER BY idx, epoch, seq",
         batch=batch,
         first=first,
         last=last,

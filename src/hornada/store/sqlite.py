@@ -101,10 +101,10 @@ class Sqlite:
                 raise
             await tx.commit()
 
-    async def migrate(self) -> None:
-        """Brings the schema to this version."""
+    async def migrate(self) -> list[int]:
+        """Brings the schema to this version, in one transaction; the steps that it took."""
         async with self.write() as tx:
-            await migration.migrate(tx)
+            return await migration.migrate(tx)
 
     async def close(self) -> None:
         """Closes every connection, once the transaction under way has ended."""

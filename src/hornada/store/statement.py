@@ -1,7 +1,8 @@
 """Statements in each database's own words.
 
-Beside the three words that ``hornada.store.database`` names, migrations know ``{blob}``. A word or a ``:name`` inside a
-quoted text or a comment stays as it is.
+Beside the three words that ``hornada.store.database`` names, migrations know ``{blob}`` and ``{online}``; ``{tables}``
+(name) and ``{columns}`` (tbl, name, type) are what a database holds. A word or a ``:name`` inside a quoted text or a
+comment stays as it is.
 """
 
 import re
@@ -12,12 +13,25 @@ _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "[^"]*" | --[^\n]* | :: | :(?P<name>[a-z_]\w*) | \{(?P<word>\w+)\}""", re.VERBOSE
 )
 _NOW = "now_"
-_SQLITE = {"now": f":{_NOW}", "skip_locked": "", "for_update": "", "blob": "BLOB"}
+_SQLITE_TABLES = "FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'"
+_SQLITE = {
+    "now": f":{_NOW}",
+    "skip_locked": "",
+    "for_update": "",
+    "blob": "BLOB",
+    "online": "IF NOT EXISTS",
+    "tables": "(SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%')",
+    "columns": f"(SELECT t.name AS tbl, c.name AS name, lower(c.type) AS type, c.cid AS place {_SQLITE_TABLES})",
+}
 _POSTGRES = {
     "now": "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
     "skip_locked": "FOR UPDATE SKIP LOCKED",
     "for_update": "FOR UPDATE",
     "blob": "BYTEA",
+    "online": "CONCURRENTLY IF NOT EXISTS",
+    "tables": "(SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema())",
+    "columns": "(SELECT table_name AS tbl, column_name AS name, data_type AS type, ordinal_position AS place"
+    " FROM information_schema.columns WHERE table_schema = current_schema())",
 }
 
 
