@@ -1,12 +1,10 @@
 """The whole server in its scaled-out storage: PostgreSQL and a bucket, both real, both failing at times."""
 
 import asyncio
-import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import pytest
@@ -17,6 +15,7 @@ from tests.conftest import weed_or_not
 from tests.database_server import DatabaseServer
 from tests.object_store import CREDENTIALS, ObjectStore
 from tests.platform.operator import Ended, ended, half_way
+from tests.platform.work import Work
 
 PATIENCE_S = 60.0
 CAPACITY = 8
@@ -50,42 +49,6 @@ def client(server: Hornada) -> Client:
     """The first organization of a running server."""
     server.start()
     return server.client
-
-
-class Work:
-    """Lines whose texts nobody else asks for, so that what the model server got of them can be counted."""
-
-    def __init__(self, backend: Client) -> None:
-        self._backend = backend
-        self._mark = uuid.uuid4().hex
-
-    def lines(
-        self, number: int, *, delay: float = 0.05, size: int = 0, fails: Callable[[int], bool] = lambda _: False
-    ) -> bytes:
-        """So many requests; some are always refused."""
-        rows = []
-        for at in range(number):
-            order: dict[str, Any] = {"delay": delay}
-            if fails(at):
-                order = {"status": 400, "error": {"message": "no", "code": "bad"}}
-            text = f"{self._mark} {at} {'x' * size} @@{json.dumps(order)}"
-            body = {"model": "m-chat", "messages": [{"role": "user", "content": text}]}
-            rows.append({"custom_id": f"{at:04}", "method": "POST", "url": "/v1/chat/completions", "body": body})
-        return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-    def calls(self) -> int:
-        """Calls that the model server got."""
-        seen = self._backend.call("GET", "/__stats").json["calls"]
-        return sum(count for text, count in seen.items() if self._mark in text)
-
-    def quiet(self) -> int:
-        """Waits until no call comes any more; how many there were."""
-        before, end = -1, time.monotonic() + PATIENCE_S
-        while (now := self.calls()) != before:
-            assert time.monotonic() < end, "calls go on and on"
-            before = now
-            time.sleep(1.5)
-        return now
 
 
 @pytest.fixture

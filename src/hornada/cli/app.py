@@ -7,6 +7,7 @@ import typer
 from hornada import __version__
 from hornada.cli.admin import app as admin
 from hornada.cli.backup import backup, restore
+from hornada.cli.migrate import migrate
 from hornada.cli.run import run
 from hornada.cli.serve import serve
 from hornada.cli.show import show
@@ -24,6 +25,7 @@ app.command("run")(run)
 app.command("config")(show)
 app.command("backup")(backup)
 app.command("restore")(restore)
+app.command("migrate")(migrate)
 app.add_typer(admin, name="admin")
 
 

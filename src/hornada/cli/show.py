@@ -35,7 +35,8 @@ def toml(config: Config) -> Iterator[str]:
     flat |= {"operator_key": key, "cors_origins": server.cors_origins or None}
     yield from _section("server", flat)
     yield from _section("server.dialects", server.dialects)
-    storage = {"database": masked(config.storage.database), "blobs": masked(config.storage.blobs)}
+    storage: dict[str, Any] = {"database": masked(config.storage.database), "blobs": masked(config.storage.blobs)}
+    storage["migrate"] = config.storage.migrate
     yield from _section("storage", storage)
     yield from _section("limits", {name: getattr(limits, name) for name in limits.__struct_fields__})
     yield from _section("billing", {name: getattr(config.billing, name) for name in config.billing.__struct_fields__})

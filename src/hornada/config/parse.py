@@ -70,6 +70,7 @@ def _storage(given: Raw, data: str) -> StorageSettings:
     return StorageSettings(
         database=given.get("database", f"sqlite:///{data}/ledger.db"),
         blobs=given.get("blobs", f"file://{data}/blobs"),
+        migrate=given.get("migrate", True),
     )
 
 

@@ -66,6 +66,12 @@ STORAGE = (
         "Where files and results lie; a bucket may be followed by `?endpoint=URL&region=NAME`",
         "file://DATA/blobs",
     ),
+    Setting(
+        "storage.migrate",
+        FLAG,
+        "Bring the ledger up to date at the start; when false, an older one is refused until `hornada migrate` was run",
+        default=True,
+    ),
 )
 
 LIMITS = rows(

@@ -50,10 +50,11 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
 
 class StorageSettings(Struct, frozen=True, kw_only=True):
-    """The two URLs under which everything lies."""
+    """The two URLs under which everything lies. ``migrate``: whether a start brings the ledger up to date."""
 
     database: str = f"sqlite:///{DEFAULT_DATA}/ledger.db"
     blobs: str = f"file://{DEFAULT_DATA}/blobs"
+    migrate: bool = True
 
 
 class BootstrapSettings(Struct, frozen=True, kw_only=True):

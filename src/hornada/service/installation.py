@@ -20,6 +20,8 @@ class Installation:
 
     database: str
     blobs: str
+    migrate: bool = True
+    """Whether an older ledger is brought up to date, or refused."""
     folders: Sequence[Path] = ()
     """On whose disks room is to be kept."""
     keep: Path | None = None

@@ -13,7 +13,7 @@ from hornada.engine.news import Topic
 from hornada.service.installation import Installation, spelling
 from hornada.service.loops import Loops
 from hornada.service.parts import Parts
-from hornada.store import census, connect, exclusive_lock
+from hornada.store import census, connect, exclusive_lock, migration
 from hornada.store.catalog import shelf
 from hornada.store.database import Database
 
@@ -41,7 +41,8 @@ class Engine(Parts):
     async def open(cls, installation: Installation, clock: Clock | None = None) -> "Engine":
         """Opens the ledger, brings it up to date, and ends what an earlier process left leased.
 
-        Raises Unavailable when the ledger cannot be opened, ValueError for a URL that is none.
+        Raises Unavailable when the ledger cannot be opened, Broken when its schema is too new (or too old, where it is
+        not to be migrated), ValueError for a URL that is none.
         """
         clock = clock or SystemClock()
         db = await connect(installation.database, clock)
@@ -49,7 +50,7 @@ class Engine(Parts):
         try:
             engine = cls(installation, db, clock)
             await engine._alone(installation.database)
-            await db.migrate()
+            await _brought_up_to_date(db, migrate=installation.migrate)
             await engine.reaper.void(engine.owner)
             async with db.read() as tx:
                 engine.models.overlay(await shelf(tx))
@@ -140,3 +141,11 @@ class Engine(Parts):
             *self.dispatcher.brake.reasons,
             *self.room.reasons,
         ]
+
+
+async def _brought_up_to_date(db: Database, *, migrate: bool) -> None:
+    if migrate:
+        await db.migrate()
+        return
+    async with db.read() as tx:
+        await migration.require(tx)

@@ -30,6 +30,7 @@ class Step(NamedTuple):
     statements: tuple[str, ...]
     breaking: bool
     online: bool
+    topic: str = ""
 
 
 class Version(NamedTuple):
@@ -107,7 +108,8 @@ def _step(name: str, script: str) -> Step:
     online = [_ONLINE in statement for statement in statements]
     if any(online) and not all(online):
         raise ValueError(f"{name}: an index that is built {_ONLINE} needs a file of its own")
-    return Step(int(name.partition("_")[0]), statements, bool(_BREAKING.search(script)), any(online))
+    number, _, topic = name.removesuffix(".sql").partition("_")
+    return Step(int(number), statements, bool(_BREAKING.search(script)), any(online), topic.replace("_", " "))
 
 
 def _refuse_newer(found: Version) -> None:
