@@ -85,10 +85,10 @@ class House:
             db,
             blobs,
             clock,
-            owner=owner,
+            owner=lambda: owner,
             catalog=lambda: self.catalog,
             gates=self.gates,
-            caller=Caller(lambda: self.catalog, self.servers, self.limits),
+            attempt=Caller(lambda: self.catalog, self.servers, self.limits).attempt,
             plans={},
             spelling=spelling,
             budget=self.budget,
@@ -100,7 +100,7 @@ class House:
             db,
             blobs,
             clock,
-            owner=owner,
+            owner=lambda: owner,
             catalog=lambda: self.catalog,
             models_known=lambda: self.models_known,
             plans=self.plans,
@@ -108,7 +108,7 @@ class House:
             on_accepted=lambda: None,
         )
         self.finalizer = Finalizer(
-            db, blobs, clock, owner=owner, spelling=spelling, limits=self.limits, on_ended=lambda: None
+            db, blobs, clock, owner=lambda: owner, spelling=spelling, limits=self.limits, on_ended=lambda: None
         )
         self.reaper = Reaper(db, blobs, clock, self.files, on_stopped=self._stopped)
         self.batches = Batches(

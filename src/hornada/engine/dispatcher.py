@@ -19,11 +19,10 @@ from hornada.core.line import Spelling
 from hornada.engine import crashpoint
 from hornada.engine.brake import Brake
 from hornada.engine.budget import Budget
-from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
 from hornada.engine.fairness import BATCHES_AT_ONCE, choose
 from hornada.engine.held import Backlog, Held, Take
-from hornada.engine.lanes import Lanes
+from hornada.engine.lanes import Attempt, Lanes
 from hornada.engine.plans import DEFAULT_PLAN
 from hornada.engine.reading import adjoining, breathe, read_chunks
 from hornada.engine.recorder import Recorder
@@ -57,10 +56,10 @@ class Dispatcher:
         blobs: Blobs,
         clock: Clock,
         *,
-        owner: str,
+        owner: Callable[[], str],
         catalog: Callable[[], Catalog],
         gates: Gates,
-        caller: Caller,
+        attempt: Attempt,
         plans: Mapping[str, Plan],
         spelling: Callable[[str], Spelling],
         budget: Budget,
@@ -77,7 +76,7 @@ class Dispatcher:
         self._owner = owner
         self._catalog = catalog
         self._gates = gates
-        self._caller = caller
+        self._attempt = attempt
         self._plans = plans
         self._spelling = spelling
         self._budget = budget
@@ -344,7 +343,7 @@ class Dispatcher:
                 if room <= 0:
                     break
                 most = min(lines, CHUNK_LINES * max(1, room // CHUNK_BYTES)) if room < HELD_BYTES // 2 else lines
-                taken = await chunks.claim(tx, source, model, self._owner, chunks.FOREVER, most)
+                taken = await chunks.claim(tx, source, model, self._owner(), most)
                 room -= sum(work.chunk.span.length for work in taken)
                 claimed += taken
         return claimed
@@ -355,7 +354,7 @@ class Dispatcher:
         Their input could not be read, or a claim came to nothing half way.
         """
         async with self._db.write() as tx:
-            for chunk in await chunks.leased_by(tx, self._owner):
+            for chunk in await chunks.leased_by(tx, self._owner()):
                 if (chunk.batch, chunk.idx) not in self._held:
                     await chunks.hand_back(tx, chunk, wait=UNREADABLE_WAIT)
         self._strays = False
@@ -385,7 +384,7 @@ class Dispatcher:
             lanes = self._lanes[model.name] = Lanes(
                 self._gates.of(model),
                 self._turnstile,
-                self._caller.attempt,
+                self._attempt,
                 self._clock,
                 on_low=self._ask,
                 on_settled=self._nudge,

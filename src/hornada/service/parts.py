@@ -125,7 +125,7 @@ class Parts:
             owner=self.owner,
             catalog=catalog,
             gates=self.gates,
-            caller=self.caller,
+            attempt=self.caller.attempt,
             plans=self.plans,
             spelling=spelling,
             budget=self.budget,
