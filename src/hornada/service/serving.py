@@ -17,7 +17,7 @@ from hornada.api.services import Services
 from hornada.api.traffic import Traffic
 from hornada.config import Config, Origin, ServerSettings
 from hornada.core.catalog import Server
-from hornada.core.errors import Unavailable
+from hornada.core.errors import Broken, Unavailable
 from hornada.engine import crashpoint
 from hornada.engine.looper import Looper
 from hornada.service import logs
@@ -55,7 +55,7 @@ def serve(config: Config, origin: Origin | None = None) -> int:
             if folder is not None:
                 lock(folder)
             runner.run(_serve(config, origin, listener))
-    except (Locked, Unavailable, OSError, ValueError) as error:
+    except (Locked, Unavailable, Broken, OSError, ValueError) as error:
         sys.stderr.write(f"hornada cannot start: {error}\n")
         return _CANNOT_START
     except Replaced as error:
@@ -204,6 +204,7 @@ def installation(config: Config) -> Installation:
         keep=data_folder(config),
         database=config.storage.database,
         blobs=config.storage.blobs,
+        migrate=config.storage.migrate,
         limits=config.limits,
         models=config.models,
         aliases=config.aliases,
