@@ -25,6 +25,7 @@ from hornada.engine.capacity import Gates
 from hornada.engine.curator import Curator
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
+from hornada.engine.joining import Joining
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.servers import Servers
@@ -121,10 +122,12 @@ async def open_site(
         gateway = Gateway(models.catalog, servers, gates, limits=limits, record=usage.record, admit=budget.admit)
         blobs = open_blobs(f"file://{folder}/blobs")
         files = Files(db, blobs, clock, limits)
+        batches = Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None)
         services = Services(
             files=files,
             uploads=Uploads(db, blobs, clock, files),
-            batches=Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None),
+            batches=batches,
+            joining=Joining(db, blobs, batches),
             admission=admission,
             meter=Meter(clock),
             gateway=gateway,

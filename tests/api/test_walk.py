@@ -110,7 +110,7 @@ async def test_every_spelling_of_an_id_is_as_unknown(ids: Ids) -> None:
 
 async def test_every_cursor_of_another_organization_is_as_unknown_as_one_that_does_not_exist(ids: Ids) -> None:
     for route in ids.site.app.routes:
-        if not any(parameter.name == "after" for parameter in route.query):
+        if not any(each.name == "after" and each.schema["type"] == "string" for each in route.query):
             continue
         for base in DIALECTS if route.mounted else ("",):
             url = base + re.sub(r"\{id[^}]*\}", ids.own, route.path)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hornada.api import catalog_routes, money_routes, paging, parted_routes
+from hornada.api import catalog_routes, money_routes, own_routes, paging, parted_routes
 from hornada.api.admin_catalog import CatalogCalls
 from hornada.api.admin_routes import routes as admin_routes
 from hornada.api.batches import BatchCalls
@@ -104,7 +104,7 @@ _REGULAR = (
 
 def table(services: Services, document: Callable[[], dict[str, Any]], page: Callable[[], bytes]) -> tuple[Route, ...]:
     """Every route; with batches switched off those under ``/batches`` do not exist (contract 2)."""
-    batches = _batches(BatchCalls(services)) if services.batches_enabled else ()
+    batches = (*own_routes.routes(services), *_batches(BatchCalls(services))) if services.batches_enabled else ()
     return (
         *_files(FileCalls(services)),
         *parted_routes.routes(UploadCalls(services)),

@@ -17,6 +17,7 @@ from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
 from hornada.engine.meter import Meter
 from hornada.engine.survey import Survey
+from hornada.engine.joining import Joining
 from hornada.engine.uploads import Uploads
 
 
@@ -41,6 +42,7 @@ class Services:
     batches: Batches
     admission: Admission
     meter: Meter
+    joining: Joining
     gateway: Gateway
     catalog: Callable[[], Catalog]
     billing: Billing

@@ -81,7 +81,7 @@ def read_answer(body: bytes) -> Answered | None:
     except (msgspec.DecodeError, RecursionError):
         return _read_closely(body)
     usage, odd = _settle(found.usage) if found.usage else (None, False)
-    return Answered(_one_line(body), usage, odd)
+    return Answered(one_line(body), usage, odd)
 
 
 def _read_closely(body: bytes) -> Answered | None:
@@ -92,11 +92,11 @@ def _read_closely(body: bytes) -> Answered | None:
         usage, odd = _loose_usage(bytes(found.usage))
     except (msgspec.DecodeError, RecursionError):
         return None
-    return Answered(_one_line(body), usage, odd)
+    return Answered(one_line(body), usage, odd)
 
 
-def _one_line(body: bytes) -> bytes:
-    """JSON text that no reader cuts: valid JSON has raw line feeds between tokens only."""
+def one_line(body: bytes) -> bytes:
+    """JSON text on one line for every reader: valid JSON has raw line feeds between tokens only."""
     if b"\n" in body or b"\r" in body:
         body = body.translate(_SPACES)
     if not body.isascii():
@@ -181,7 +181,7 @@ def error_body(status: int, body: bytes) -> bytes:
         except (msgspec.DecodeError, RecursionError):
             pass
         else:
-            return _one_line(text)
+            return one_line(text)
     kind = "server_error" if status >= _SERVER_FAULT else "invalid_request_error"
     return envelope(_CODES.get(status, Code.UPSTREAM_ERROR), _snippet(status, body), kind=kind)
 
@@ -207,4 +207,4 @@ def _snippet(status: int, body: bytes) -> str:
 def envelope(code: Code | str, message: str, *, kind: str, param: str | None = None) -> bytes:
     """OpenAI's error object on one line; ``kind`` is its ``type``."""
     fields = {"message": message.encode(errors="replace").decode(), "type": kind, "param": param, "code": code}
-    return _one_line(msgspec.json.encode({"error": fields}))
+    return one_line(msgspec.json.encode({"error": fields}))

@@ -19,6 +19,7 @@ from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
 from hornada.engine.gateway import Gateway
 from hornada.engine.gauge import Gauges
+from hornada.engine.joining import Joining
 from hornada.engine.lookout import Lookout
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
@@ -100,6 +101,7 @@ class Parts:
         self.survey = Survey(db)
         self.curator = Curator(db, clock, self.models, on_changed=news.teller(Topic.CATALOG))
         self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=news.teller(Topic.ENDED))
+        self.joining = Joining(db, self.blobs, self.batches)
 
     def _regular(self, installation: Installation) -> None:
         """What answers regular calls."""

@@ -249,3 +249,4 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         waiting_for=engine.outlook.waiting_for,
         batches_enabled=config.server.batches,
     )
+        joining=engine.joining,

@@ -237,3 +237,14 @@ async def purge(tx: Tx, batch: str) -> None:
     """Removes the chunks and segments of an ended batch."""
     await tx.run("DELETE FROM segment WHERE batch = :batch", batch=batch)
     await tx.run("DELETE FROM chunk WHERE batch = :batch", batch=batch)
+async def from_line(tx: Tx, batch: str, line: int, limit: int) -> list[Chunk]:
+    """Up to ``limit`` chunks of a batch in order, from the one that holds this line (from 0) on."""
+    rows = await tx.rows(
+        f"SELECT {_COLUMNS} FROM chunk WHERE batch = :batch AND first_line + n > :line ORDER BY idx LIMIT :limit",  # noqa: S608
+        batch=batch,
+        line=line,
+        limit=limit,
+    )
+    return [_chunk(row) for row in rows]
+
+

@@ -1,0 +1,35 @@
+"""Routes of our own under ``/batches``: results joined with their input."""
+
+from hornada.api.own_schemas import ResultLine
+from hornada.api.results import QUERY, ResultCalls
+from hornada.api.router import Answer, Route
+from hornada.api.services import Services
+from hornada.core.errors import Code
+
+
+def routes(services: Services) -> tuple[Route, ...]:
+    """All of them."""
+    return _results(ResultCalls(services))
+
+
+def _results(calls: ResultCalls) -> tuple[Route, ...]:
+    return (
+        Route(
+            method="GET",
+            path="/batches/{id}/results",
+            name="listResults",
+            summary="Results in input order, joined with their input; while the batch runs, those that there are",
+            handler=calls.results,
+            answer=Answer(media="application/jsonl", schemas=(ResultLine,)),
+            codes=(
+                Code.BATCH_NOT_FOUND,
+                Code.FILE_NOT_FOUND,
+                Code.INVALID_TYPE,
+                Code.INVALID_VALUE,
+                Code.INTEGER_ABOVE_MAX_VALUE,
+                Code.INTEGER_BELOW_MIN_VALUE,
+                Code.STRING_ABOVE_MAX_LENGTH,
+            ),
+            query=QUERY,
+        ),
+    )

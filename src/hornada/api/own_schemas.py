@@ -1,0 +1,38 @@
+"""What our own calls under ``/batches`` answer, for the OpenAPI document and for tests."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+
+class Strict(Struct, kw_only=True, forbid_unknown_fields=True):
+    """An object whose keys are all known."""
+
+
+class LineResponse(Strict):
+    """What a regular call would have got."""
+
+    status_code: int
+    request_id: str
+    body: Any
+
+
+class LineError(Strict):
+    """Why a line did not run."""
+
+    code: str
+    message: str
+
+
+class ResultLine(Strict):
+    """One line of the answer: a line of a result file as it stands there, with keys of our own behind."""
+
+    id: str
+    custom_id: str
+    response: LineResponse | None
+    error: LineError | None
+    line: Annotated[int, Meta(ge=1, description="Which line of the input; blank ones do not count.")] | UnsetType = (
+        UNSET
+    )
+    status: Literal["succeeded", "failed"] | UnsetType = UNSET
+    input: Annotated[dict[str, Any], Meta(description="The request's body.")] | UnsetType | None = UNSET
