@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from hornada.core.catalog import Model
 from hornada.core.clock import Clock, SystemClock
 from hornada.core.line import Reply
@@ -14,7 +16,28 @@ _TIMED_OUT = 504
 _RECENT_S = 60.0
 """How long after the last regular call slots are kept free for the next."""
 _MOST_RESERVE = 4
+_WANTED_S = 1.5
+"""How long it counts that there were lines to be had: whoever finds that looks twice a second."""
 _CLOCK = SystemClock()
+
+
+class Others(Struct, frozen=True, kw_only=True):
+    """What other processes do to a model, as last heard.
+
+    ``lines``, ``regular``: their calls under way; ``waiting``: they have lines without a slot; ``recent``: they had
+    regular calls in the last minute; ``reserve``: slots to leave free because theirs were slower beside lines;
+    ``pausing``: lines must not run, so that one of them can measure.
+    """
+
+    lines: int = 0
+    regular: int = 0
+    waiting: bool = False
+    recent: bool = False
+    reserve: int = 0
+    pausing: bool = False
+
+
+ALONE = Others()
 
 
 class Gate:
@@ -22,6 +45,9 @@ class Gate:
 
     Lines may use ``capacity - regular - reserve`` slots, and no more than the model's batch share; a regular call takes
     its slot whatever is free. Capacity and reserve are those in force: see ``Limiter`` and ``Harm``.
+
+    Where several processes share the model, that is the ``room`` of all of them, and lines here may use what this one
+    has been granted of it: see ``Sharing``. One process ``leads``: it learns the capacity, and the others follow.
     """
 
     def __init__(self, model: Model, clock: Clock = _CLOCK) -> None:
@@ -32,6 +58,8 @@ class Gate:
         self.harm = Harm(model.harm)
         self._on_room: Callable[[], None] | None = None
         self._on_answer: Callable[[], None] | None = None
+        self.on_want: Callable[[], None] | None = None
+        """Whom to ask for slots where they have to be granted; None: they need not be."""
         self._regular_at: float | None = None
         self._learned = model.capacity
         self.reserve = 0
@@ -41,6 +69,19 @@ class Gate:
         """Whether it is of use to know how long lines take."""
         self.regular = 0
         self.lines = 0
+        self.calls = 0
+        """Regular calls since the start."""
+        self.others = ALONE
+        self.leads = True
+        self.granted: int | None = None
+        """Slots that this process has been granted, None where it has all that there are."""
+        self._granted_until: float | None = None
+        self._regular_then = 0
+        self._wanted_at = float("-inf")
+        self.refused = self.late = False
+        """Whether the model's servers have refused a request, or left one unanswered, since somebody looked."""
+        self.room = 0
+        """Slots that lines of all processes may use at this moment."""
         self._settle()
 
     def resize(self, model: Model) -> None:
@@ -63,6 +104,7 @@ class Gate:
     def enter(self) -> float:
         """A regular call starts; the moment, for ``began``."""
         self.regular += 1
+        self.calls += 1
         now = self._clock.monotonic()
         self._regular_at = now
         self._settle()
@@ -80,7 +122,8 @@ class Gate:
     def slots(self) -> int:
         """Slots that a batch may use while nobody else calls; all of them, where lines get none."""
         free = self.capacity - (self._model.reserve or 0)
-        return max(0, min(self._model.batch_slots, free)) or self.capacity
+        slots = max(0, min(self._model.batch_slots, free)) or self.capacity
+        return slots if self.granted is None else max(1, min(slots, self.granted))
 
     @property
     def capacity(self) -> int:
@@ -89,14 +132,14 @@ class Gate:
 
     def try_line(self) -> bool:
         """Takes a slot for a line if one is free."""
-        if self.lines >= self.allowed:
+        if self.lines >= self.allowed or (self._granted_until is not None and self._lapsed()):
             return False
         self.lines += 1
         return True
 
     def keep_line(self) -> bool:
         """Whether a slot that a line has just used may be used for the next one."""
-        return self.lines <= self.allowed
+        return self.lines <= self.allowed and (self._granted_until is None or not self._lapsed())
 
     def line_done(self) -> None:
         """Gives a line's slot back."""
@@ -117,11 +160,20 @@ class Gate:
     def status(self, status: int) -> None:
         """The model server answered a line or a regular call, still counted here, with this status; 504: in no time."""
         if status in _REFUSED:
-            self._limiter.refused(self.lines + self.regular)
+            self.refused = True
         elif status == _TIMED_OUT:
-            self._limiter.timed_out(self.lines + self.regular)
+            self.late = True
         else:
             return
+        if self.leads:
+            self.heed(refused=status in _REFUSED, late=status == _TIMED_OUT)
+
+    def heed(self, *, refused: bool, late: bool) -> None:
+        """The model's servers have refused a request or left one unanswered, here or elsewhere; for who ``leads``."""
+        if refused:
+            self._limiter.refused(self.under_way)
+        if late:
+            self._limiter.timed_out(self.under_way)
         self._settle()
 
     def began(self, entered: float, *, beside: bool) -> None:
@@ -133,17 +185,18 @@ class Gate:
 
     def returned(self) -> None:
         """The model answers again after it was away; if nothing else was under way, it did not refuse for its load."""
-        if self.lines + self.regular <= 1:
+        if self.leads and self.under_way <= 1:
             self._limiter.restore()
             self._settle()
 
     def tick(self, *, waiting: bool, load: Load | None = None) -> None:
         """Looks, every half second or so, at what has happened since; ``waiting``: there are lines without a slot."""
         now = self._clock.monotonic()
-        used = self.lines + self.regular
-        full = waiting and not self.harm.pausing and used + self.reserve >= self.capacity
-        self._limiter.tick(now, full=full, in_flight=used, load=load)
-        self.harm.tick(now, lines=self.lines, capacity=self.capacity)
+        if self.leads:
+            used, waiting = self.under_way, waiting or self.others.waiting
+            full = waiting and not self.pausing and used + self.reserve >= self.capacity
+            self._limiter.tick(now, full=full, in_flight=used, load=load)
+        self.harm.tick(now, lines=self.lines + self.others.lines, capacity=self.capacity)
         if self.regular:
             self._regular_at = now
         elif self._regular_at is not None and now - self._regular_at >= _RECENT_S:
@@ -152,15 +205,65 @@ class Gate:
         self._tell()
 
     @property
+    def under_way(self) -> int:
+        """Calls of both kinds that the model is answering, for whatever process."""
+        return self.lines + self.regular + self.others.lines + self.others.regular
+
+    @property
+    def beside(self) -> bool:
+        """Whether lines are under way, here or elsewhere."""
+        return self.lines > 0 or self.others.lines > 0
+
+    @property
+    def pausing(self) -> bool:
+        """Whether lines pause so that regular calls can be measured alone."""
+        return self.harm.pausing or self.others.pausing
+
+    @property
+    def reason(self) -> str:
+        """Why the capacity is lower than it was; empty when nothing has lowered it."""
+        return self._limiter.reason
+
+    def want(self) -> bool:
+        """There are lines to be had: whether one may start here. If not, slots are asked for."""
+        self._wanted_at = self._clock.monotonic()
+        if self.allowed <= 0 and self.on_want is not None:
+            self.on_want()
+        return self.allowed > 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there were lines to be had a moment ago."""
+        return self._clock.monotonic() - self._wanted_at < _WANTED_S
+
+    @property
+    def closed(self) -> bool:
+        """Whether no line may start, and none could if slots were asked for."""
+        return self.allowed <= 0 and (self.on_want is None or self.granted != 0)
+
+    def hear(self, others: Others, *, leads: bool, capacity: int | None = None, reason: str = "") -> None:
+        """Takes in what other processes do; ``capacity``: what one of them has learned, None for what is known here."""
+        self.others, self.leads = others, leads
+        if capacity is not None:
+            self._limiter.follow(capacity, reason)
+        self._settle()
+
+    def grant(self, slots: int, until: float) -> None:
+        """Lets lines here use so many slots, until the clock's ``monotonic`` says ``until``."""
+        self.granted, self._granted_until, self._regular_then = slots, until, self.regular
+        self._settle()
+        self._tell()
+
+    @property
     def why(self) -> str:
         """One sentence about how many slots lines have and for what reason."""
         parts = [self._limiter.why]
-        if self.regular:
-            parts.append(f"{self.regular} regular call{'s' if self.regular != 1 else ''}")
+        if regular := self.regular + self.others.regular:
+            parts.append(f"{regular} regular call{'s' if regular != 1 else ''}")
         if self.reserve:
-            for_harm = " because regular calls were slower beside lines" if self.harm.reserve else ""
+            for_harm = " because regular calls were slower beside lines" if self._harm_reserve else ""
             parts.append(f"{self.reserve} reserved{for_harm}")
-        if self.harm.pausing:
+        if self.pausing:
             parts.append("lines pause to measure regular calls alone")
         return ", ".join(parts)
 
@@ -169,14 +272,25 @@ class Gate:
         capacity = self._limiter.limit
         if self._model.reserve is not None:
             reserve = self._model.reserve
-        elif self._regular_at is None:
+        elif self._regular_at is None and not self.others.recent:
             reserve = 0
         else:
             reserve = min(max(1, capacity // 16), _MOST_RESERVE, capacity - 1)
-        self.reserve = max(reserve, min(capacity, reserve + self.harm.reserve))
-        free = 0 if self.harm.pausing else capacity - self.reserve - self.regular
-        self.allowed = max(0, min(self._model.batch_slots, free))
+        self.reserve = max(reserve, min(capacity, reserve + self._harm_reserve))
+        free = 0 if self.pausing else capacity - self.reserve - self.regular - self.others.regular
+        self.room = self.allowed = max(0, min(self._model.batch_slots, free))
+        if self.granted is not None:
+            since = max(0, self.regular - self._regular_then)
+            self.allowed = max(0, min(self.granted - since, self.room))
         self.timed = self._limiter.timed
+
+    @property
+    def _harm_reserve(self) -> int:
+        return max(self.harm.reserve, self.others.reserve)
+
+    def _lapsed(self) -> bool:
+        """Whether the grant was not renewed in time: its slots may be somebody else's."""
+        return self._granted_until is not None and self._clock.monotonic() >= self._granted_until
 
     def _tell(self) -> None:
         if self._on_room is not None and self.lines < self.allowed:
@@ -189,12 +303,18 @@ class Gates:
     def __init__(self, clock: Clock = _CLOCK) -> None:
         self._clock = clock
         self._gates: dict[str, Gate] = {}
+        self._made: Callable[[Gate], None] = lambda _: None
+
+    def on_made(self, prepare: Callable[[Gate], None]) -> None:
+        """What is done to each gate before anybody uses it."""
+        self._made = prepare
 
     def of(self, model: Model) -> Gate:
         """The gate of a model."""
         gate = self._gates.get(model.name)
         if gate is None:
             gate = self._gates[model.name] = Gate(model, self._clock)
+            self._made(gate)
         return gate
 
     def resize(self, model: Model) -> None:

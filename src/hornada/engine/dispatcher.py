@@ -286,14 +286,14 @@ class Dispatcher:
             await self._recall()
         catalog = self._catalog()
         running = (model for name, model in catalog.models.items() if name not in catalog.paused)
-        open_models = [model for model in running if self._gates.of(model).allowed > 0]
+        open_models = [model for model in running if not self._gates.of(model).closed]
         if self.brake.on or not open_models or self._room() <= 0:
             return 0
         async with self._db.read() as tx:
             ready = await chunks.ready_models(tx)
         claimed = 0
         for model in open_models:
-            if model.name in ready:
+            if model.name in ready and self._gates.of(model).want():
                 claimed += await self._claim_for(model)
         if claimed:
             self._asked = False

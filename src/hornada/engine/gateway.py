@@ -195,7 +195,7 @@ class _Seat:
     def __init__(self, gate: Gate, way: Way) -> None:
         self._gate = gate
         self.way = way
-        self._beside = gate.lines > 0
+        self._beside = gate.beside
         self._entered = gate.enter()
 
     def heard(self, status: int) -> None:

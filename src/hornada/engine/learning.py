@@ -87,6 +87,13 @@ class Limiter:
             self._late_until = self.turned + in_flight
         self._soiled = True
 
+    def follow(self, limit: int, reason: str) -> None:
+        """Takes over what another process has learned."""
+        if limit != self.limit:
+            self.limit, self.reason = max(1, min(limit, self.most)), reason
+            self._began, self._before = None, None
+            self._drift.forget()
+
     def restore(self) -> None:
         """The last refusals turn out to say nothing of what the server takes: it was away."""
         if self._before is not None:
