@@ -2,6 +2,7 @@
 
 import logging
 import time
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,7 @@ from hornada.core.ids import new_id
 log = logging.getLogger(__name__)
 
 _RETRY_S = 1
+_UNTRACED = nullcontext()
 
 
 class App:
@@ -43,6 +45,7 @@ class App:
         self._stopping = services.stopping
         self._traffic = services.traffic
         self._access_log = services.access_log
+        self._traced = services.traced or (lambda _: _UNTRACED)
         self.routes = table(services, lambda: self._document, lambda: self._page)
         self._router = Router(self.routes, services.dialects)
 
@@ -61,7 +64,8 @@ class App:
         call = Call(scope, receive, Outgoing(send, request_id), request_id, dialect)
         began = time.perf_counter()
         try:
-            await self._respond(call, rest)
+            with self._traced(call):
+                await self._respond(call, rest)
         finally:
             self._ended(call, time.perf_counter() - began)
 

@@ -1,10 +1,12 @@
 """What the HTTP room needs of the rest of the program."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from hornada.api.call import Call
 from hornada.api.traffic import Traffic
 from hornada.core.batch import Batch
 from hornada.core.catalog import Catalog
@@ -34,7 +36,7 @@ class Services:
     """Engine and values behind the routes. ``dialects`` maps a base path such as ``/v1`` to a dialect's name.
 
     ``waiting_for``: what a live batch waits for, in words; None while it runs. ``stopping``: whether new work
-    is turned away, because the process ends.
+    is turned away, because the process ends. ``traced``: what stands around each call and makes its span, if anything.
     """
 
     files: Files
@@ -57,4 +59,5 @@ class Services:
     stopping: Callable[[], bool] = lambda: False
     traffic: Traffic = field(default_factory=Traffic)
     access_log: bool = False
+    traced: Callable[[Call], AbstractContextManager[None]] | None = None
     currency: str = "USD"

@@ -46,6 +46,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     tls_certificate: str | None = None
     tls_key: str | None = None
     cors_origins: tuple[str, ...] = ()
+    otlp_endpoint: str | None = None
     dialects: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_DIALECTS))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hornada.core.account import Plan
 from hornada.core.catalog import Model, Server
@@ -10,6 +11,9 @@ from hornada.core.limits import Limits
 from hornada.core.line import Spelling
 from hornada.core.money import BillingRules
 from hornada.dialects import DIALECTS
+
+if TYPE_CHECKING:
+    from hornada.service.tracing import Tracing
 
 _BILLING = BillingRules()
 
@@ -33,6 +37,8 @@ class Installation:
     billing: BillingRules = _BILLING
     upstream: Sequence[Server] = ()
     operator_key: str | None = None
+    tracing: "Tracing | None" = None
+    """What makes spans of lines and calls; None: nothing does."""
     discovered: Callable[[str, Server], Model] = lambda name, server: Model(name=name, servers=(server,))
 
 

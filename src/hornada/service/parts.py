@@ -58,7 +58,8 @@ class Parts:
     def _shared(self, installation: Installation) -> None:
         """What regular calls and lines have in common: models, servers, capacity, money."""
         db, clock = self.db, self.clock
-        self.servers = Servers(connect_upstream)
+        self.tracing = tracing = installation.tracing
+        self.servers = Servers(tracing.connecting(connect_upstream) if tracing else connect_upstream)
         self.gates = Gates(clock)
         self.tally = Tally(clock)
         self.models = Models(
@@ -127,7 +128,7 @@ class Parts:
             owner=self.owner,
             catalog=catalog,
             gates=self.gates,
-            attempt=self.caller.attempt,
+            attempt=self.tracing.lines(self.caller.attempt) if self.tracing else self.caller.attempt,
             plans=self.plans,
             spelling=spelling,
             budget=self.budget,

@@ -8,6 +8,8 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -29,6 +31,9 @@ from hornada.service.standing import Standing
 from hornada.service.tuning import tune
 from hornada.service.welcome import announce
 from hornada.service.wiring import Engine, Installation
+
+if TYPE_CHECKING:
+    from hornada.service.tracing import Tracing
 
 log = logging.getLogger("hornada")
 
@@ -189,12 +194,30 @@ class Quiet(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def _engine(config: Config) -> AsyncIterator[Engine]:
-    engine = await Engine.open(installation(config))
-    engine.start()
+    with _tracing(config.server.otlp_endpoint) as tracing:
+        engine = await Engine.open(replace(installation(config), tracing=tracing))
+        engine.start()
+        try:
+            yield engine
+        finally:
+            await engine.stop(config.server.shutdown_grace_s)
+
+
+@contextlib.contextmanager
+def _tracing(endpoint: str | None) -> "Iterator[Tracing | None]":
+    """What makes spans, as long as it is open; raises ValueError when the packages for it are missing."""
+    if endpoint is None:
+        yield None
+        return
     try:
-        yield engine
+        from hornada.service.tracing import Tracing
+    except ImportError as error:
+        raise ValueError(f"server.otlp_endpoint needs the extra otel: pip install 'hornada[otel]' ({error})") from None
+    tracing = Tracing(endpoint)
+    try:
+        yield tracing
     finally:
-        await engine.stop(config.server.shutdown_grace_s)
+        tracing.close()
 
 
 def installation(config: Config) -> Installation:
@@ -231,6 +254,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         files=engine.files,
         uploads=engine.uploads,
         batches=engine.batches,
+        joining=engine.joining,
         admission=engine.admission,
         meter=engine.meter,
         gateway=engine.gateway,
@@ -241,6 +265,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         stopping=lambda: stands.stopping,
         traffic=traffic,
         access_log=config.server.access_log,
+        traced=engine.tracing.call if engine.tracing else None,
         metrics=metrics,
         dialects=config.server.dialects,
         administration=engine.administration,
@@ -249,4 +274,3 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         waiting_for=engine.outlook.waiting_for,
         batches_enabled=config.server.batches,
     )
-        joining=engine.joining,
