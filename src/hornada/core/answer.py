@@ -74,7 +74,7 @@ def read_answer(body: bytes) -> Answered | None:
     and carriage returns between tokens (spaces), raw U+2028, U+2029 and U+0085 (escapes), and escaped surrogates that
     stand alone (U+FFFD).
     """
-    if not strict.is_utf8(body):
+    if not (body.isascii() or strict.is_utf8(body)):
         return None
     try:
         found = _decode(body)
@@ -118,10 +118,11 @@ def _settle(given: _Usage) -> tuple[Usage | None, bool]:
     raw_in, raw_out = tokens_in or 0, tokens_out or 0
     raw_cached = details_in.cached_tokens or 0 if details_in else 0
     raw_reasoning = details_out.reasoning_tokens or 0 if details_out else 0
+    if 0 <= raw_cached <= raw_in <= MAX_TOKENS and 0 <= raw_reasoning <= raw_out <= MAX_TOKENS:
+        return Usage(raw_in, raw_cached, raw_out, raw_reasoning), False
     input_, output = _clamped(raw_in, MAX_TOKENS), _clamped(raw_out, MAX_TOKENS)
     cached, reasoning = _clamped(raw_cached, input_), _clamped(raw_reasoning, output)
-    odd = (input_, cached, output, reasoning) != (raw_in, raw_cached, raw_out, raw_reasoning)
-    return Usage(input_, cached, output, reasoning), odd
+    return Usage(input_, cached, output, reasoning), True
 
 
 def _clamped(value: int, most: int) -> int:

@@ -77,13 +77,18 @@ def check_request(endpoint: str, body: bytes) -> Asked:
 
 def _glance(endpoint: str, body: bytes) -> Asked | None:
     """What is asked, if the body is surely right; None: look closer."""
-    if not strict.is_utf8(body) or _may_repeat_model(body):
+    if not (body.isascii() or strict.is_utf8(body)) or _may_repeat_model(body):
         return None
+    call: _Chat | _Call
     try:
-        call = _decode_chat(body) if endpoint == CHAT else _decode_call(body)
+        if endpoint == CHAT:
+            call = _decode_chat(body)
+            filled = bool(call.messages)
+        else:
+            call = _decode_call(body)
+            filled = all(_has(call, need) for need in _needs(endpoint))
     except (msgspec.DecodeError, RecursionError):
         return None
-    filled = bool(call.messages) if isinstance(call, _Chat) else all(_has(call, need) for need in _needs(endpoint))
     return Asked(call.model, call.stream is True) if call.model and filled and not strict.too_deep(body) else None
 
 

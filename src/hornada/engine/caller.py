@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Callable, Mapping
 
+from msgspec import Struct
+
 from hornada.core.answer import Answered, envelope, error_body, read_answer
-from hornada.core.body import Asked, check_request, with_model, with_priority
+from hornada.core.body import check_request, with_model, with_priority
 from hornada.core.catalog import Catalog, Model
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
@@ -14,7 +16,7 @@ from hornada.engine import crashpoint
 from hornada.engine.held import Held
 from hornada.engine.models import called
 from hornada.engine.retries import Again, Elsewhere, Kind, Result
-from hornada.engine.servers import Servers, Way, told
+from hornada.engine.servers import Servers, told
 from hornada.engine.tally import Tally
 from hornada.upstream.protocol import Answer, Failure, Fault, Timeouts
 
@@ -52,58 +54,84 @@ class Caller:
     async def attempt(self, held: Held, line: int) -> Result:
         """Sends line ``line`` of a chunk."""
         try:
-            return await self._attempt(held, line)
+            asked = self._asked(held, line)
+            if not isinstance(asked, _Asked):
+                return asked
+            answer = await self._reach(asked)
+            return _failure(answer) if isinstance(answer, Failure) else self._judge(answer, asked)
         except Exception:
             chunk = held.work.chunk
             log.exception("line %d of batch_%s could not be sent", chunk.span.first + line, chunk.batch)
             body = envelope(Code.INTERNAL_ERROR, "The request could not be sent.", kind="server_error")
             return Again(Kind.FAILED, why="the request could not be sent."), Reply(ok=False, status=500, body=body)
 
-    async def _attempt(self, held: Held, line: int) -> Result:
-        request, work = held.requests[line], held.work
+    def _asked(self, held: Held, line: int) -> "_Asked | Result":
+        """What a line asks for, of which model; or what it comes to without being sent."""
+        request, source = held.requests[line], held.work.source
+        endpoint, body = source.endpoint, request.body
         try:
-            asked = check_request(work.source.endpoint, request.body)
-            model = called(self._catalog(), work.source.models, asked.model, work.source.endpoint)
+            asked = check_request(endpoint, body)
+            model = called(self._catalog(), source.models, asked.model, endpoint)
         except Refusal as refusal:
             return None, _refused(held, line, refusal)
-        if model.name != work.chunk.model:
+        if model.name != held.work.chunk.model:
             return Elsewhere(model.name)
-        body = request.body
-        if model.batch_priority is not None:
-            body = with_priority(body, model.batch_priority)
+        sent = body if model.batch_priority is None else with_priority(body, model.batch_priority)
+        return _Asked(model, asked.model, endpoint, body, sent)
+
+    async def _reach(self, asked: "_Asked") -> Answer | Failure:
+        """Asks one server after another until one can be reached."""
+        model, traffic = asked.model, self._tally.of(asked.model.name).batch
         way = self._servers.way(model)
         try:
-            answer = await self._reach(way, model, work.source.endpoint, asked, body)
+            while True:
+                station = way.go()
+                name = station.server.model or model.name
+                sent = asked.sent if asked.name == name else with_model(asked.sent, name)
+                crashpoint.reach("calls_in_flight")
+                path, timeouts = asked.endpoint.removeprefix("/v1"), way.hurried(self._timeouts)
+                ticket, answered = traffic.begin(), False
+                try:
+                    answer = await station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+                    answered = not isinstance(answer, Failure)
+                finally:
+                    traffic.end(ticket, answered=answered)
+                if not way.onward(answer, busy=False):
+                    return answer
         finally:
             way.leave()
-        if isinstance(answer, Failure):
-            return _failure(answer)
-        return _judge(answer, lambda read: self._charge(model, work.source.endpoint, request.body, read))
 
-    async def _reach(self, way: Way, model: Model, endpoint: str, asked: Asked, body: bytes) -> Answer | Failure:
-        """Asks one server after another until one can be reached."""
-        path = endpoint.removeprefix("/v1")
-        while True:
-            station = way.go()
-            name = station.server.model or model.name
-            sent = body if asked.model == name else with_model(body, name)
-            crashpoint.reach("calls_in_flight")
-            timeouts = way.hurried(self._timeouts)
-            call = station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
-            answer = await self._tally.of(model.name).batch.timed(call)
-            if not way.onward(answer, busy=False):
-                return answer
+    def _judge(self, answer: Answer, asked: "_Asked") -> Result:
+        status = answer.status
+        if 200 <= status < 300:
+            read = read_answer(answer.body)
+            if read is not None:
+                due = self._charge(asked, read)
+                return Reply(True, status, read.body, due.usage, due.amount, due.estimated)  # noqa: FBT003 - a hot path
+            message = "The model server's answer is not a result."
+            return Again(Kind.FAILED, why=message), _upstream_error(502, message)
+        return _refusal(answer)
 
-    def _charge(self, model: Model, endpoint: str, asked: bytes, read: Answered) -> Charge:
+    def _charge(self, asked: "_Asked", read: Answered) -> Charge:
         return charge(
-            model.price,
+            asked.model.price,
             read.usage,
             odd=read.odd,
             missing=self._missing,
-            endpoint=endpoint,
-            asked=asked,
+            endpoint=asked.endpoint,
+            asked=asked.body,
             answer=read.body,
         )
+
+
+class _Asked(Struct, gc=False):
+    """A line that is about to be sent: to which model and under which name; its body, and as it is sent."""
+
+    model: Model
+    name: str
+    endpoint: str
+    body: bytes
+    sent: bytes
 
 
 def _refused(held: Held, line: int, refusal: Refusal) -> Reply:
@@ -113,16 +141,9 @@ def _refused(held: Held, line: int, refusal: Refusal) -> Reply:
     return Reply(ok=False, status=status, body=error_body(status, body))
 
 
-def _judge(answer: Answer, charged: Callable[[Answered], Charge]) -> Result:
+def _refusal(answer: Answer) -> Result:
+    """What a non-2xx answer comes to."""
     status = answer.status
-    if 200 <= status < 300:
-        read = read_answer(answer.body)
-        if read is not None:
-            due = charged(read)
-            body, usage = read.body, due.usage
-            return Reply(ok=True, status=status, body=body, usage=usage, cost=due.amount, estimated=due.estimated)
-        message = "The model server's answer is not a result."
-        return Again(Kind.FAILED, why=message), _upstream_error(502, message)
     if status in OURS or status < 400:
         return _upstream_error(502, f"The model server answered with status {status}.")
     reply = Reply(ok=False, status=status, body=error_body(status, answer.body))

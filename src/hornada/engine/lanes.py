@@ -269,10 +269,11 @@ class Lanes:
     def _next_line(self) -> tuple[Held, int] | None:
         if self.health.away and (fresh := self._queue.next()) is not None:
             return fresh  # the probe: what was never tried tells more of the server than what has failed
-        now = self._clock.monotonic()
-        while self._delayed and self._delayed[0][0] <= now:
-            _, _, held, line = heapq.heappop(self._delayed)
-            self._again.append((held, line))
+        if self._delayed:
+            now = self._clock.monotonic()
+            while self._delayed and self._delayed[0][0] <= now:
+                _, _, held, line = heapq.heappop(self._delayed)
+                self._again.append((held, line))
         while self._again:
             held, line = self._again.popleft()
             if self._runs(held):
@@ -287,10 +288,11 @@ class Lanes:
 
     def _runs(self, held: Held) -> bool:
         """Whether lines of a chunk may start; deadline and balance count at once, whoever is late to say so."""
-        if held.stop is None and self._clock.now() >= held.work.source.expires_at:
-            self.stop(held, StopReason.EXPIRED)
-        if held.stop is None and held.purse is not None and held.purse.empty:
-            self.stop(held, StopReason.NO_CREDIT)
+        if held.stop is None:
+            if self._clock.now() >= held.work.source.expires_at:
+                self.stop(held, StopReason.EXPIRED)
+            elif held.purse is not None and held.purse.empty:
+                self.stop(held, StopReason.NO_CREDIT)
         return held.stop is None
 
     def _wake_later(self) -> None:

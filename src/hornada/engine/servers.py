@@ -45,7 +45,8 @@ class Servers:
 
     def way(self, model: Model) -> "Way":
         """The way of one call to a model; always ``leave`` it."""
-        return Way(self, [self._station(server) for server in model.servers])
+        stations = self._stations
+        return Way(self, [stations.get(server) or self._station(server) for server in model.servers])
 
     def health(self, model: Model) -> dict[str, bool]:
         """``host:port`` of each server of a model, and whether it is in use."""
@@ -100,12 +101,18 @@ class Way:
 
     def go(self) -> Station:
         """Goes to the next server, away from the one before."""
-        self.leave()
-        station = self._left[0] if len(self._left) == 1 else self._servers.choose(self._left)
-        self._left.remove(station)
+        if self._station is not None:
+            self.leave()
+        left = self._left
+        if len(left) == 1:
+            station = left.pop()
+        else:
+            station = self._servers.choose(left)
+            left.remove(station)
         self._out = not station.healthy
         self._probe = self._out and not station.probing
-        station.probing = station.probing or self._probe
+        if self._probe:
+            station.probing = True
         station.busy += 1
         self._station = station
         return station

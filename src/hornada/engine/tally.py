@@ -72,18 +72,23 @@ class Traffic:
 
     async def timed(self, call: Awaitable[T]) -> T:
         """Waits for a call and measures it; one that ends in a Failure was not answered."""
-        waiting = self._waiting
-        ticket = waiting.begin()
+        ticket = self.begin()
+        answer: T | None = None
         try:
             answer = await call
-        except BaseException:
-            waiting.end(ticket, answered=False)
-            raise
-        if isinstance(answer, Failure):
-            waiting.end(ticket, answered=False)
-        else:
-            self.seconds.observe(waiting.end(ticket, answered=True))
+        finally:
+            self.end(ticket, answered=answer is not None and not isinstance(answer, Failure))
         return answer
+
+    def begin(self) -> int:
+        """A call is sent; answers what ``end`` wants to know."""
+        return self._waiting.begin()
+
+    def end(self, ticket: int, *, answered: bool) -> None:
+        """A call has ended; an answered one is measured."""
+        seconds = self._waiting.end(ticket, answered=answered)
+        if answered:
+            self.seconds.observe(seconds)
 
 
 class ModelTally:

@@ -9,6 +9,7 @@ from typing import Protocol, cast
 
 import httptools
 
+from hornada.upstream.fields import Fields
 from hornada.upstream.pieces import AnswerPieces
 from hornada.upstream.protocol import STATUSES, Answer, Failure, Fault, Timeouts
 
@@ -17,6 +18,7 @@ HEAD_BYTES = 64 * 1024
 _SLICE = 256 * 1024
 _NEVER = float("inf")
 _FRESH_S = 0.01
+_CODING = len(b"transfer-encoding")
 
 
 class Owner(Protocol):
@@ -43,7 +45,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, owner: Owner, label: str, loop: asyncio.AbstractEventLoop) -> None:
         self._owner = owner
         self._label = label
-        self._loop = loop
+        self.loop = loop
         self._parser = httptools.HttpResponseParser(self)
         self._poll = select.poll()
         self._waiter: asyncio.Future[Answer | Failure] | None = None
@@ -59,7 +61,7 @@ class Connection(asyncio.Protocol):
 
     # --- calls -------------------------------------------------------------------------------------------------------
 
-    async def call(
+    def ask(
         self,
         head: bytes,
         body: bytes,
@@ -68,27 +70,27 @@ class Connection(asyncio.Protocol):
         end: float,
         max_bytes: int,
         into: AnswerPieces | None = None,
-    ) -> Answer | Failure:
-        """Sends one request and waits for its answer, or only for the head when the body goes ``into`` pieces.
+    ) -> "asyncio.Future[Answer | Failure]":
+        """Sends one request; what it answers is the answer, or only its head when the body goes ``into`` pieces.
 
-        ``end``: when, on the loop's clock, the call is over in any case. Closes the connection at once when the
-        waiting task is cancelled.
+        ``end``: when, on the loop's clock, the call is over in any case. Whoever is cancelled while waiting calls
+        ``give_up``.
         """
-        waiter: asyncio.Future[Answer | Failure] = self._loop.create_future()
+        waiter: asyncio.Future[Answer | Failure] = self.loop.create_future()
         self._waiter = waiter
         self._into = into
         self._max_bytes = max_bytes
         self._total = end
-        self.deadline = min(self._loop.time() + timeouts.first_byte, end)
+        self.deadline = min(self.loop.time() + timeouts.first_byte, end)
         self._begin_answer()
         self._write(head, body)
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            if self._waiter is waiter or (into is not None and self._into is into):
-                self._waiter = self._into = None
-                self.abort()
-            raise
+        return waiter
+
+    def give_up(self, waiter: "asyncio.Future[Answer | Failure]", into: AnswerPieces | None = None) -> None:
+        """Nobody waits for this answer any more: closes the connection at once if it is still under way."""
+        if self._waiter is waiter or (into is not None and self._into is into):
+            self._waiter = self._into = None
+            self.abort()
 
     def fit(self, now: float) -> bool:
         """Whether an idle connection may be used: not too old, and nothing (such as the server's farewell) unread.
@@ -127,8 +129,8 @@ class Connection(asyncio.Protocol):
 
     def wait_for_more(self, gap: float) -> asyncio.Future[None]:
         """Something to wait on; from now the server may be silent for ``gap`` seconds."""
-        self.deadline = min(self._loop.time() + gap, self._total)
-        return self._loop.create_future()
+        self.deadline = min(self.loop.time() + gap, self._total)
+        return self.loop.create_future()
 
     def read_on(self) -> None:
         """There is room for more pieces."""
@@ -146,7 +148,7 @@ class Connection(asyncio.Protocol):
     def _begin_answer(self) -> None:
         self._fields: list[tuple[bytes, bytes]] = []
         self._pieces: list[bytes] = []
-        self._headers: dict[str, str] | None = None
+        self._headers: Fields | None = None
         self._status = 0
         self._size = 0
         self._silent = 0
@@ -166,17 +168,19 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """The head is whole; if it is an interim one (1xx), another follows."""
-        self._status = self._parser.get_status_code()
-        if 100 <= self._status < 200:
+        status = self._status = self._parser.get_status_code()
+        if 100 <= status < 200:
             return
-        headers = self._headers = joined(self._fields)
+        fields = self._fields
+        self._headers = Fields(fields)
         self.deadline = self._total
-        if self._silent > HEAD_BYTES and sum(len(n) + len(v) + 4 for n, v in self._fields) > HEAD_BYTES:
+        if self._silent > HEAD_BYTES and sum(len(n) + len(v) + 4 for n, v in fields) > HEAD_BYTES:
             self._fault = f"sent a head of more than {HEAD_BYTES} bytes"
-        elif headers.get("transfer-encoding", "chunked").lower() != "chunked":
-            self._fault = "sent a transfer encoding that nobody asked for"
-        if self._status not in STATUSES:
-            self._fault = f"answered with the status {self._status}, which HTTP does not know"
+        codings = [value for name, value in fields if len(name) == _CODING and name.lower() == b"transfer-encoding"]
+        if codings and (len(codings) > 1 or codings[0].lower() != b"chunked"):
+            self._fault = self._fault or "sent a transfer encoding that nobody asked for"
+        if status not in STATUSES:
+            self._fault = f"answered with the status {status}, which HTTP does not know"
         self._silent = 0
 
     def on_body(self, piece: bytes) -> None:
@@ -288,7 +292,7 @@ class Connection(asyncio.Protocol):
         if waiter is not None and not waiter.done():
             waiter.set_result(answer)
 
-    def _hand_over(self, into: AnswerPieces, headers: dict[str, str]) -> None:
+    def _hand_over(self, into: AnswerPieces, headers: Fields) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(Answer(self._status, headers, b""))
@@ -309,12 +313,3 @@ class Connection(asyncio.Protocol):
             self._owner.free(self)
         else:
             self.abort()
-
-
-def joined(fields: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their lower-case names; the values of a repeated one are joined by commas (RFC 9110, 5.3)."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in fields:
-        name, value = raw_name.lower().decode("latin-1"), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers

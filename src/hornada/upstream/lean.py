@@ -28,6 +28,7 @@ class Lean:
     def __init__(self, server: Server, *, keepalive: float = _KEEPALIVE_S) -> None:
         self._target = Target(server)
         self._keepalive = keepalive
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -39,26 +40,30 @@ class Lean:
     ) -> Answer | Failure:
         """POSTs a JSON body and reads the whole answer."""
         head = self._head(path, len(body), headers)
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        connection = self._take(now) or await self._dial(loop, timeouts)
+        now = self._now()
+        connection = self._take(now) or await self._dial(timeouts)
         if isinstance(connection, Failure):
             return connection
-        return await connection.call(head, body, timeouts, end=now + timeouts.total, max_bytes=max_bytes)
+        waiter = connection.ask(head, body, timeouts, end=now + timeouts.total, max_bytes=max_bytes)
+        try:  # as _answer does, without another coroutine
+            return await waiter
+        except asyncio.CancelledError:
+            connection.give_up(waiter)
+            raise
 
     async def stream(
         self, path: str, body: bytes, timeouts: Timeouts, *, headers: Mapping[str, str] | None = None
     ) -> AnswerStream | Failure:
         """The same, returning as soon as the head of the answer is there."""
         head = self._head(path, len(body), headers)
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        connection = self._take(now) or await self._dial(loop, timeouts)
+        now = self._now()
+        connection = self._take(now) or await self._dial(timeouts)
         if isinstance(connection, Failure):
             return connection
         pieces = AnswerPieces(connection, timeouts.first_byte)
         end = now + timeouts.total
-        answer = await connection.call(head, body, timeouts, end=end, max_bytes=sys.maxsize, into=pieces)
+        waiter = connection.ask(head, body, timeouts, end=end, max_bytes=sys.maxsize, into=pieces)
+        answer = await _answer(connection, waiter, pieces)
         if isinstance(answer, Failure):
             return answer
         pieces.status, pieces.headers = answer.status, answer.headers
@@ -67,12 +72,12 @@ class Lean:
     async def get(self, path: str, timeouts: Timeouts, *, max_bytes: int) -> Answer | Failure:
         """GETs ``path`` below the base address, or below the host's root when it starts with ``//``."""
         head = self._target.head("GET", path) + b"\r\n"
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        connection = self._take(now) or await self._dial(loop, timeouts)
+        now = self._now()
+        connection = self._take(now) or await self._dial(timeouts)
         if isinstance(connection, Failure):
             return connection
-        return await connection.call(head, b"", timeouts, end=now + timeouts.total, max_bytes=max_bytes)
+        waiter = connection.ask(head, b"", timeouts, end=now + timeouts.total, max_bytes=max_bytes)
+        return await _answer(connection, waiter)
 
     async def close(self) -> None:
         """Drops every connection."""
@@ -87,8 +92,8 @@ class Lean:
 
     def free(self, connection: Connection) -> None:
         """Keeps an idle connection for the next call."""
-        connection.idle_since = asyncio.get_running_loop().time()
-        connection.deadline = connection.idle_since + self._keepalive
+        now = connection.idle_since = connection.loop.time()
+        connection.deadline = now + self._keepalive
         self._idle.append(connection)
 
     def lost(self, connection: Connection) -> None:
@@ -111,8 +116,14 @@ class Lean:
             connection.abort()
         return None
 
-    async def _dial(self, loop: asyncio.AbstractEventLoop, timeouts: Timeouts) -> Connection | Failure:
-        target = self._target
+    def _now(self) -> float:
+        """On the clock of the loop that it lives on from its first call."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
+
+    async def _dial(self, timeouts: Timeouts) -> Connection | Failure:
+        target, loop = self._target, asyncio.get_running_loop()
         limit = min(timeouts.connect, timeouts.total)
         try:
             if target.secure and self._trust is None:
@@ -136,6 +147,16 @@ class Lean:
         for connection in [each for each in self._all if each.deadline <= now]:
             connection.expire()
         self._sweeper = loop.call_later(_SWEEP_S, self._sweep, loop) if self._all else None
+
+
+async def _answer(
+    connection: Connection, waiter: "asyncio.Future[Answer | Failure]", into: AnswerPieces | None = None
+) -> Answer | Failure:
+    try:
+        return await waiter
+    except asyncio.CancelledError:
+        connection.give_up(waiter, into)
+        raise
 
 
 def _reason(error: OSError | UnicodeError) -> str:
