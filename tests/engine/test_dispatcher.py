@@ -269,7 +269,7 @@ async def test_a_chunk_that_somebody_else_holds_by_now_drops_its_calls_and_resul
     server.release("t0000")
     await server.arrived(5)
     async with house.db.write() as tx:
-        await chunks.reap(tx, "other", 10)
+        await chunks.void(tx, "other", 10)
     async with opened(house.db, house.blobs, house.clock, url, owner="other") as other:
         server.holding = False
         await other.dispatcher.once()

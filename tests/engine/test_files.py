@@ -107,7 +107,7 @@ async def end_batch(db: Database, running: Batch, clock: Hands) -> None:
     to = after(Status.VALIDATING, Event.REJECT)
     assert to is Status.FAILED
     async with db.write() as tx:
-        stage = await stages.take_unchecked(tx, "me", 60 * SECOND)
+        stage = await stages.take_unchecked(tx, "me")
         assert stage is not None
         assert await stages.reject(tx, stage, (), clock.now())
 

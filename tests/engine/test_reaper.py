@@ -54,10 +54,8 @@ async def test_at_a_start_what_another_process_held_is_void_at_once(
     checked = await house.fresh("b")
     await house.dispatcher.once()
     await server.arrived(3)
-    from hornada.store.chunk import FOREVER
-
     async with house.db.write() as tx:
-        assert await stages.take_unchecked(tx, "me", FOREVER)
+        assert await stages.take_unchecked(tx, "me")
     await house.leave()
     server.holding = False
     async with opened(house.db, house.blobs, house.clock, url, owner="next") as after:

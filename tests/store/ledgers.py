@@ -9,7 +9,7 @@ from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import file as files
 from hornada.store import stage as stages
-from hornada.store.chunk import FOREVER, Work
+from hornada.store.chunk import Work
 from hornada.store.database import Database
 from tests.store.nouns import NOW, a_batch, a_file
 
@@ -38,7 +38,7 @@ async def accepted(db: Database, *sizes: int, expires_at: int | None = None, mod
 async def accept(db: Database, *sizes: int, model: str = "m") -> Batch:
     """Takes the oldest batch that is not checked and accepts it; READY chunks only if it runs then."""
     async with db.write() as tx:
-        stage = await stages.take_unchecked(tx, "validator", FOREVER)
+        stage = await stages.take_unchecked(tx, "validator")
         assert stage is not None
         to = after(stage.batch.status, Event.ACCEPT)
         assert to is not None
@@ -60,13 +60,13 @@ async def seen(db: Database, batch: Batch) -> Batch:
     return found
 
 
-async def claim(db: Database, lines: int, *, owner: str = "me", model: str = "m", ttl: int = FOREVER) -> list[Work]:
+async def claim(db: Database, lines: int, *, owner: str = "me", model: str = "m") -> list[Work]:
     """Claims as a worker that looks at deadlines alone."""
     work: list[Work] = []
     async with db.write() as tx:
         for source in await chunks.sources(tx, model, most=100):
             if lines > 0:
-                taken = await chunks.claim(tx, source, model, owner, ttl, lines)
+                taken = await chunks.claim(tx, source, model, owner, lines)
                 work += taken
                 lines -= sum(each.chunk.span.n for each in taken)
     return work

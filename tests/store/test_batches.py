@@ -17,7 +17,6 @@ from hornada.core.ids import new_id
 from hornada.store import batch as batches
 from hornada.store import stage as stages
 from hornada.store.batch import Standing
-from hornada.store.chunk import FOREVER
 from hornada.store.database import Database
 from hornada.store.stage import Stage
 from tests.conftest import Hands
@@ -27,13 +26,13 @@ from tests.store.nouns import NOW, a_batch, a_file
 FINDING = Finding(code=Code.EMPTY_FILE, message="There is nothing in it.", line=3, param="p")
 
 
-async def take(db: Database, *, drained: bool = False, owner: str = "me", ttl: int = FOREVER) -> Stage | None:
+async def take(db: Database, *, drained: bool = False, owner: str = "me") -> Stage | None:
     async with db.write() as tx:
-        return await (stages.take_drained if drained else stages.take_unchecked)(tx, owner, ttl)
+        return await (stages.take_drained if drained else stages.take_unchecked)(tx, owner)
 
 
-async def taken(db: Database, *, drained: bool = False, owner: str = "me", ttl: int = FOREVER) -> Stage:
-    stage = await take(db, drained=drained, owner=owner, ttl=ttl)
+async def taken(db: Database, *, drained: bool = False, owner: str = "me") -> Stage:
+    stage = await take(db, drained=drained, owner=owner)
     assert stage is not None
     return stage
 
@@ -170,11 +169,15 @@ async def test_the_oldest_batch_is_checked_first_and_by_one_only(db: Database) -
 
 async def test_a_stage_whose_lease_ran_out_is_taken_under_a_higher_epoch(db: Database, clock: Hands) -> None:
     await fresh(db)
-    first = await taken(db, owner="a", ttl=5 * SECOND)
+    await fresh(db)
+    first = await taken(db, owner="a")
+    other = await taken(db, owner="other")
     assert await take(db, owner="b") is None
-    clock.advance(5)
+    async with db.write() as tx:
+        assert await stages.free(tx, ["a", "b"]) == 1
     second = await taken(db, owner="b")
     assert (second.epoch, second.tries) == (first.epoch + 1, first.tries + 1)
+    assert (await take(db, owner="c"), second.batch.id == other.batch.id) == (None, False)
 
 
 async def test_a_stage_that_its_own_loop_lost_is_taken_again(db: Database) -> None:
@@ -187,7 +190,7 @@ async def test_a_stage_that_its_own_loop_lost_is_taken_again(db: Database) -> No
 async def test_a_stage_that_was_put_off_is_taken_later(db: Database, clock: Hands) -> None:
     await fresh(db)
     async with db.write() as tx:
-        stage = await stages.take_unchecked(tx, "me", FOREVER)
+        stage = await stages.take_unchecked(tx, "me")
         assert stage is not None
         await stages.postpone(tx, stage, 5 * SECOND)
     clock.advance(4.9)

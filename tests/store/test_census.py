@@ -29,7 +29,7 @@ async def test_live_batches_are_counted_by_status(db: Database) -> None:
 async def test_a_batch_that_has_ended_is_not_counted(db: Database) -> None:
     await fresh(db)
     async with db.write() as tx:
-        stage = await stages.take_unchecked(tx, "me", 1 << 60)
+        stage = await stages.take_unchecked(tx, "me")
         assert stage is not None
         await stages.reject(tx, stage, (), NOW)
     assert set((await live(db)).values()) == {0}

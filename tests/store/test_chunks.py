@@ -15,9 +15,14 @@ from tests.store.ledgers import accepted, claim, commit, seen, states, stop
 from tests.store.nouns import NOW
 
 
-async def reap(db: Database, owner: str | None = None, limit: int = 100) -> list[str]:
+async def void(db: Database, owner: str) -> list[str]:
     async with db.write() as tx:
-        return await chunks.reap(tx, owner, limit)
+        return await chunks.void(tx, owner, 100)
+
+
+async def free(db: Database, *owners: str, limit: int = 100) -> list[str]:
+    async with db.write() as tx:
+        return await chunks.free(tx, owners, limit)
 
 
 async def hand_back(db: Database, chunk: chunks.Chunk, wait: int = 0) -> None:
@@ -121,7 +126,7 @@ async def test_a_commit_keeps_bits_and_counts(db: Database) -> None:
 async def test_a_chunk_that_somebody_else_holds_is_not_committed(db: Database) -> None:
     batch = await accepted(db, 3)
     (mine,) = await claim(db, 1, owner="me")
-    await reap(db, owner="them")
+    await void(db, "them")
     (theirs,) = await claim(db, 1, owner="them")
     assert theirs.chunk.epoch == mine.chunk.epoch + 1
     assert not await commit(db, mine.chunk, 3)
@@ -169,43 +174,60 @@ async def test_a_chunk_handed_back_while_its_batch_is_cancelled_does_not_stay_re
         assert await states(db, batch) == ["done"]
 
 
-async def lapsed(db: Database, clock: Hands) -> tuple[Batch, Batch]:
-    """A running and a cancelled batch whose worker has died."""
-    running, cancelled = await accepted(db, 1), await accepted(db, 1)
-    await claim(db, 200, owner="dead", ttl=15 * SECOND)
-    await stop(db, cancelled, Event.CANCEL, StopReason.CANCELLED)
-    clock.advance(15)
-    return running, cancelled
-
-
-async def test_a_dead_workers_chunk_is_ready_again_only_while_its_batch_runs(db: Database, clock: Hands) -> None:
-    running, cancelled = await lapsed(db, clock)
-    assert await reap(db) == sorted([running.id, cancelled.id])
+@pytest.mark.parametrize("reason", [StopReason.CANCELLED, StopReason.REVOKED])
+async def test_a_dead_workers_chunk_is_ready_again_only_while_its_batch_runs(db: Database, reason: StopReason) -> None:
+    running, stopped = await accepted(db, 1), await accepted(db, 1)
+    await claim(db, 200, owner="dead")
+    if reason is StopReason.CANCELLED:
+        await stop(db, stopped, Event.CANCEL, reason)
+    else:
+        async with db.write() as tx:
+            assert await batches.halt(tx, stopped.id, reason, NOW)
+    assert await free(db, "dead", "another") == sorted([running.id, stopped.id])
     assert await states(db, running) == ["ready"]
     assert await states(db, cancelled) == ["done"]
 
 
 async def test_a_lease_that_has_not_run_out_is_left_alone(db: Database, clock: Hands) -> None:
     batch = await accepted(db, 1)
-    await claim(db, 1, ttl=15 * SECOND)
-    clock.advance(14.9)
-    assert await reap(db) == []
+    await claim(db, 1, owner="alive")
+    assert await free(db, "dead") == await free(db) == []
     assert await states(db, batch) == ["leased"]
 
 
-async def test_reaping_is_bounded(db: Database, clock: Hands) -> None:
+async def test_freeing_is_bounded(db: Database) -> None:
     batch = await accepted(db, *[100] * 5)
-    await claim(db, 500, ttl=SECOND)
-    clock.advance(1)
-    await reap(db, limit=2)
+    await claim(db, 500, owner="dead")
+    assert await free(db, "dead", limit=2) == [batch.id]
     assert sorted(await states(db, batch)) == ["leased"] * 3 + ["ready"] * 2
+
+
+async def test_a_chunk_that_many_workers_died_with_ends_with_what_is_done_of_it(db: Database) -> None:
+    batch = await accepted(db, 3, 3)
+    for _ in range(chunks.MOST_DEATHS - 1):
+        await claim(db, 200, owner="dead")
+        await free(db, "dead")
+        assert await states(db, batch) == ["ready"] * 2
+    good, _ = await claim(db, 200, owner="dead")
+    assert await commit(db, good.chunk, 1)
+    await free(db, "dead")
+    assert await states(db, batch) == ["ready", "done"]
+    assert [work.chunk.n_ok for work in await claim(db, 6)] == [1]
+
+
+async def test_a_process_that_is_started_again_and_again_counts_no_deaths(db: Database) -> None:
+    batch = await accepted(db, 3)
+    for at in range(chunks.MOST_DEATHS + 1):
+        await claim(db, 3, owner=f"p{at}")
+        await void(db, f"p{at + 1}")
+    assert await states(db, batch) == ["ready"]
 
 
 async def test_at_a_start_all_that_others_held_is_void_and_nothing_else(db: Database) -> None:
     batch = await accepted(db, 100, 100)
     await claim(db, 1, owner="dead")
     await claim(db, 1, owner="me")
-    assert await reap(db, owner="me") == [batch.id]
+    assert await void(db, "me") == [batch.id]
     assert await states(db, batch) == ["ready", "leased"]
 
 

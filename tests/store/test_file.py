@@ -40,7 +40,7 @@ async def start_batch(db: Database, each: File) -> str:
 
 async def end_batch(db: Database) -> None:
     async with db.write() as tx:
-        stage = await stages.take_unchecked(tx, "me", DAY)
+        stage = await stages.take_unchecked(tx, "me")
         assert stage is not None
         assert await stages.reject(tx, stage, [Finding(code=Code.EMPTY_FILE, message="")], NOW)
 

@@ -41,7 +41,7 @@ class Finalizer:
         blobs: Blobs,
         clock: Clock,
         *,
-        owner: str,
+        owner: Callable[[], str],
         spelling: Callable[[str], Spelling],
         limits: Limits,
         on_ended: Callable[[], None],
@@ -63,7 +63,7 @@ class Finalizer:
     async def once(self) -> bool:
         """Assembles one batch; False when there is none."""
         async with self._db.write() as tx:
-            stage = await stages.take_drained(tx, self._owner, chunks.FOREVER)
+            stage = await stages.take_drained(tx, self._owner())
         if stage is None:
             return False
         crashpoint.reach("drain_committed")

@@ -1,7 +1,7 @@
 """Tidies: expires batches and files, ends abandoned leases, removes bytes that nobody can ask for any more."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from hornada.blobs.protocol import Blobs
 from hornada.core.batch import Event, StopReason, after
@@ -11,7 +11,8 @@ from hornada.store import balance, idempotency
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import stage as stages
-from hornada.store.database import Database
+from hornada.store import worker as workers
+from hornada.store.database import Database, Tx
 
 log = logging.getLogger("hornada")
 
@@ -20,7 +21,11 @@ _FOLDED_AT_ONCE = 2000
 
 
 class Reaper:
-    """Two loops: ``once`` for what cannot wait (deadlines), ``tidy`` for what can (bytes, old rows)."""
+    """Loops: ``once`` for deadlines, ``end_lost`` for workers that died, ``tidy`` for what can wait (bytes, old rows).
+
+    ``steady``: whether this process has been sure of its own lease for a while. ``on_freed``: chunks or stages that
+    somebody held may be taken.
+    """
 
     def __init__(
         self,
@@ -30,22 +35,52 @@ class Reaper:
         files: Files,
         *,
         on_stopped: Callable[[str, StopReason], None],
+        on_freed: Callable[[], None] = lambda: None,
+        steady: Callable[[], bool] = lambda: True,
     ) -> None:
         self._db = db
         self._blobs = blobs
         self._clock = clock
         self._files = files
         self._on_stopped = on_stopped
+        self._on_freed = on_freed
+        self._steady = steady
 
     async def void(self, owner: str) -> None:
         """Ends every lease that another process took: only where no other process can be alive."""
         async with self._db.write() as tx:
             await stages.void(tx)
-        while True:
-            async with self._db.write() as tx:
-                freed = await chunks.reap(tx, owner, _AT_ONCE * 10)
-            if not freed:
-                return
+            await workers.clear(tx)
+        while await self._free(lambda tx: chunks.void(tx, owner, _AT_ONCE * 10)):
+            pass
+
+    async def end_lost(self) -> bool:
+        """Ends workers whose lease ran out and frees what they held; True if there may be more.
+
+        One that is not sure of its own lease leaves others alone: after an outage of the database all are late.
+        """
+        if not self._steady():
+            return False
+        async with self._db.write() as tx:
+            late = await workers.end_late(tx, _AT_ONCE)
+            await workers.forget(tx)
+            gone = await workers.ended(tx)
+            staged = await stages.free(tx, gone)
+        for worker in late:
+            log.warning("%s %s on %s is gone; what it held goes to others", worker.role, worker.id, worker.host)
+        freed = await self._free(lambda tx: chunks.free(tx, gone, _AT_ONCE * 10)) if gone else []
+        if freed or staged:
+            self._on_freed()
+        return bool(freed)
+
+    async def _free(self, free: Callable[[Tx], Awaitable[list[str]]]) -> list[str]:
+        """Ends leases, and batches on with which nobody has anything left to do; those to which the leases belonged."""
+        async with self._db.write() as tx:
+            freed = await free(tx)
+            for batch in freed:
+                if await batches.drain(tx, batch, self._clock.now()):
+                    log.info("batch_%s: nothing is left to run", batch)
+        return freed
 
     async def once(self) -> bool:
         """Expires overdue batches; True if there may be more."""

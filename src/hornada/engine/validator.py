@@ -43,7 +43,7 @@ class Validator:
         blobs: Blobs,
         clock: Clock,
         *,
-        owner: str,
+        owner: Callable[[], str],
         catalog: Callable[[], Catalog],
         models_known: Callable[[], bool],
         plans: Mapping[str, Plan],
@@ -71,7 +71,7 @@ class Validator:
     async def once(self) -> bool:
         """Checks one batch; False when there is none."""
         async with self._db.write() as tx:
-            stage = await stages.take_unchecked(tx, self._owner, chunks.FOREVER)
+            stage = await stages.take_unchecked(tx, self._owner())
         if stage is None:
             return False
         try:

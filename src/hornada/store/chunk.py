@@ -1,6 +1,6 @@
 """Rows of ``chunk``: planned once, leased under a growing epoch, committed only by the holder of that epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -9,10 +9,7 @@ from hornada.core.batch import Batch
 from hornada.core.chunk import Chunk, ChunkState, Span
 from hornada.store import batch as batches
 from hornada.store.database import Row, Tx, Value
-
-FOREVER = 1 << 60
-"""A lease that no clock reaches: what the only process of an installation takes."""
-
+from hornada.store.listed import listed
 
 _COLUMNS = "batch, idx, org, model, first_line, n, byte_off, byte_len, epoch, done, n_ok, n_failed"
 _MODELS = msgspec.json.Decoder(frozenset[str])
@@ -26,11 +23,13 @@ _CLAIMABLE = (
 for another model.
 """
 _MODEL_NOW = "(SELECT batch.model FROM batch WHERE batch.id = chunk.batch)"
-_LET_GO = (
-    "owner = NULL, lease_until = 0, state = CASE WHEN EXISTS (SELECT 1 FROM batch WHERE batch.id = chunk.batch"
-    " AND batch.status = 'in_progress' AND batch.stop IS NULL) THEN 'ready' ELSE 'done' END"
+_RUNS = (
+    "EXISTS (SELECT 1 FROM batch WHERE batch.id = chunk.batch AND batch.status = 'in_progress' AND batch.stop IS NULL)"
 )
+_LET_GO = f"owner = NULL, state = CASE WHEN {_RUNS} THEN 'ready' ELSE 'done' END"
 """A chunk goes back to ready only while its batch runs. Lock the batch first, or it may end in between."""
+MOST_DEATHS = 5
+"""After so many workers in a row that died with a chunk, and no line of it done, its lines end with errors."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -136,22 +135,25 @@ async def sources(tx: Tx, model: str, most: int) -> list[Source]:
     ]
 
 
-async def claim(tx: Tx, source: Source, model: str, owner: str, ttl: int, lines: int) -> list[Work]:
-    """Leases ready chunks of a batch, in order, until they hold at least ``lines`` lines (``ttl`` in microseconds)."""
-    return [Work(chunk=chunk, source=source) for chunk in await _claim_from(tx, source.batch, model, owner, ttl, lines)]
+async def claim(tx: Tx, source: Source, model: str, owner: str, lines: int) -> list[Work]:
+    """Leases ready chunks of a batch, in order, until they hold at least ``lines`` lines.
+
+    They are the owner's for as long as that one is alive (``store.worker``). None: there is nothing for this owner now,
+    for others may be about to take what is ready; it does not mean that the batch is done.
+    """
+    return [Work(chunk=chunk, source=source) for chunk in await _claim_from(tx, source.batch, model, owner, lines)]
 
 
-async def _claim_from(tx: Tx, batch: str, model: str, owner: str, ttl: int, lines: int) -> list[Chunk]:
+async def _claim_from(tx: Tx, batch: str, model: str, owner: str, lines: int) -> list[Chunk]:
     rows = await tx.rows(
         "WITH picked AS MATERIALIZED (SELECT idx FROM chunk WHERE batch = :batch AND state = 'ready'"  # noqa: S608
         " AND model = :model AND not_before <= {now} ORDER BY idx LIMIT :limit {skip_locked})"
-        " UPDATE chunk SET state = 'leased', epoch = epoch + 1, owner = :owner, lease_until = {now} + :ttl"
+        " UPDATE chunk SET state = 'leased', epoch = epoch + 1, owner = :owner"
         " WHERE batch = :batch AND state = 'ready' AND idx IN (SELECT idx FROM picked)"
         f" RETURNING {_COLUMNS}",
         batch=batch,
         model=model,
         owner=owner,
-        ttl=ttl,
         limit=max(1, (lines + 99) // 100),
     )
     return sorted((_chunk(row) for row in rows), key=lambda chunk: chunk.idx)
@@ -161,7 +163,7 @@ async def commit(tx: Tx, chunk: Chunk, state: ChunkState) -> bool:
     """Writes a held chunk's new bitmap and counts; False if it is no longer held under its epoch."""
     return (
         await tx.run(
-            "UPDATE chunk SET done = :done, n_ok = :n_ok, n_failed = :n_failed, state = :state,"
+            "UPDATE chunk SET done = :done, n_ok = :n_ok, n_failed = :n_failed, state = :state, deaths = 0,"
             " owner = CASE WHEN :state = 'leased' THEN owner ELSE NULL END"
             " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
             batch=chunk.batch,
@@ -176,22 +178,34 @@ async def commit(tx: Tx, chunk: Chunk, state: ChunkState) -> bool:
     )
 
 
-async def reap(tx: Tx, owner: str | None, limit: int) -> list[str]:
-    """Ends leases that ran out, or (``owner`` given) all that somebody else holds; the batches they belonged to.
+async def void(tx: Tx, owner: str, limit: int) -> list[str]:
+    """Ends up to ``limit`` leases of anybody but ``owner``; the batches: only where nobody else can be alive."""
+    return await _free(tx, "(owner IS NULL OR owner <> :owner)", {"owner": owner}, limit, death=0)
+
+
+async def free(tx: Tx, owners: Sequence[str], limit: int) -> list[str]:
+    """Ends up to ``limit`` leases of workers that have ended; the batches to which the chunks belong.
 
     A chunk goes back to ready only while its batch is in progress, otherwise it is done.
     """
-    who = "(owner IS NULL OR owner <> :owner)" if owner is not None else "lease_until <= {now}"
-    params: dict[str, Value] = {} if owner is None else {"owner": owner}
-    await tx.rows(
-        f"SELECT id FROM batch WHERE id IN (SELECT batch FROM chunk WHERE state = 'leased' AND {who})"  # noqa: S608
-        " ORDER BY id {for_update}",
+    if not owners:
+        return []
+    names, params = listed("o", owners)
+    return await _free(tx, f"owner IN ({names})", params, limit, death=1)
+
+
+async def _free(tx: Tx, whose: str, params: Mapping[str, Value], limit: int, *, death: int) -> list[str]:
+    """Batches are locked first and in order, as everybody does who needs several."""
+    found = await tx.rows(
+        f"SELECT DISTINCT batch FROM chunk WHERE state = 'leased' AND {whose} LIMIT :limit",  # noqa: S608
+        limit=limit,
         **params,
     )
     rows = await tx.rows(
         "WITH picked AS MATERIALIZED (SELECT batch, idx FROM chunk WHERE state = 'leased'"  # noqa: S608
-        f" AND {who} LIMIT :limit {{skip_locked}})"
-        f" UPDATE chunk SET {_LET_GO}, model = {_MODEL_NOW}"
+        f" AND {whose} AND batch IN ({names}) LIMIT :limit {{skip_locked}})"
+        f" UPDATE chunk SET owner = NULL, model = {_MODEL_NOW}, deaths = deaths + :death,"
+        f" state = CASE WHEN deaths + :death < :most AND {_RUNS} THEN 'ready' ELSE 'done' END"
         " WHERE state = 'leased' AND (batch, idx) IN (SELECT batch, idx FROM picked) RETURNING batch",
         limit=limit,
         **params,
@@ -232,6 +246,8 @@ async def of_batch(tx: Tx, batch: str, first: int, limit: int) -> list[Chunk]:
     )
     return [_chunk(row) for row in rows]
 
+        death=death,
+        most=MOST_DEATHS,
 
 async def purge(tx: Tx, batch: str) -> None:
     """Removes the chunks and segments of an ended batch."""

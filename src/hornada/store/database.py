@@ -45,8 +45,11 @@ class Database(Protocol):
         """A consistent view; several at a time; must not write."""
         ...
 
-    def write(self) -> AbstractAsyncContextManager[Tx]:
-        """A durable transaction: on disk when the block has ended, undone if it raises."""
+    def write(self, *, durable: bool = True) -> AbstractAsyncContextManager[Tx]:
+        """A durable transaction: on disk when the block has ended, undone if it raises.
+
+        ``durable`` false: a crash of the database may undo it a moment later, where that makes it cheaper.
+        """
         ...
 
     async def migrate(self) -> list[int]:

@@ -47,9 +47,10 @@ class Postgres:
         """A consistent view; raises Unavailable."""
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-    def write(self) -> AbstractAsyncContextManager[Tx]:
-        """A durable transaction; raises Unavailable when the commit was not confirmed."""
-        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED")
+    def write(self, *, durable: bool = True) -> AbstractAsyncContextManager[Tx]:
+        """A transaction that is durable unless told otherwise; raises Unavailable when it was not confirmed."""
+        lazily = "" if durable else "; SET LOCAL synchronous_commit = off"
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED" + lazily)
 
     async def migrate(self) -> list[int]:
         """Brings the schema to this version, beside the traffic; the steps that it took."""

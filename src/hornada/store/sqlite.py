@@ -89,8 +89,9 @@ class Sqlite:
             self._idle.put_nowait(reader)
 
     @asynccontextmanager
-    async def write(self) -> AsyncIterator[Tx]:
-        """A durable transaction; raises Unavailable when it could not be committed."""
+    async def write(self, *, durable: bool = True) -> AsyncIterator[Tx]:
+        """A transaction, durable whatever was asked for; raises Unavailable when it could not be committed."""
+        del durable
         async with self._turn:
             tx = _Transaction(self._writer, self._clock, "BEGIN IMMEDIATE")
             try:

@@ -7,6 +7,11 @@ import msgspec
 from hornada.core.batch import STAMPS, Batch, Finding, RequestCounts, Status, Usage
 from hornada.store.batch import COLUMNS, counted
 from hornada.store.database import Tx
+from hornada.store.listed import listed
+
+
+_FOREVER = 1 << 60
+"""A time that no clock reaches: until its owner lets go or has ended."""
 
 
 class Stage(msgspec.Struct, frozen=True):
@@ -17,33 +22,35 @@ class Stage(msgspec.Struct, frozen=True):
     tries: int
 
 
-async def take_unchecked(tx: Tx, owner: str, ttl: int) -> Stage | None:
-    """Leases the oldest batch whose file nobody is checking (``ttl`` in microseconds)."""
-    return await _take(tx, owner, ttl, "checked = 0 AND status IN ('validating', 'cancelling', 'finalizing')")
+async def take_unchecked(tx: Tx, owner: str) -> Stage | None:
+    """Leases the oldest batch whose file nobody is checking."""
+    return await _take(tx, owner, "checked = 0 AND status IN ('validating', 'cancelling', 'finalizing')")
 
 
-async def take_drained(tx: Tx, owner: str, ttl: int) -> Stage | None:
+async def take_drained(tx: Tx, owner: str) -> Stage | None:
     """Leases the oldest batch that has only its files left to write."""
     return await _take(
         tx,
         owner,
-        ttl,
         "checked = 1 AND status IN ('finalizing', 'cancelling')"
         " AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state <> 'done')",
     )
 
 
-async def _take(tx: Tx, owner: str, ttl: int, where: str) -> Stage | None:
-    """A loop does one thing after another, so a stage that its own process holds is one that it failed to let go."""
+async def _take(tx: Tx, owner: str, where: str) -> Stage | None:
+    """A stage is its owner's for as long as that one is alive (``store.worker``).
+
+    A loop does one thing after another, so a stage that its own process holds is one that it failed to let go.
+    """
     row = await tx.row(
-        "UPDATE batch SET stage_owner = :owner, stage_epoch = stage_epoch + 1, stage_until = {now} + :ttl,"  # noqa: S608
+        "UPDATE batch SET stage_owner = :owner, stage_epoch = stage_epoch + 1, stage_until = :forever,"  # noqa: S608
         " stage_tries = stage_tries + 1 WHERE id = (SELECT id FROM batch"
         " WHERE (stage_until <= {now} OR stage_owner = :owner) AND "
         + where
         + " ORDER BY created_at, id LIMIT 1 {skip_locked})"
         f" RETURNING {COLUMNS}, stage_epoch, stage_tries",
         owner=owner,
-        ttl=ttl,
+        forever=_FOREVER,
     )
     if row is None:
         return None
@@ -64,6 +71,18 @@ async def postpone(tx: Tx, stage: Stage, wait: int) -> None:
 async def void(tx: Tx) -> None:
     """Ends every stage lease: only where no other process can hold one."""
     await tx.run("UPDATE batch SET stage_owner = NULL, stage_until = 0 WHERE stage_until > 0")
+
+
+async def free(tx: Tx, owners: Sequence[str]) -> int:
+    """Ends the stage leases of workers that have ended; how many there were."""
+    if not owners:
+        return 0
+    names, params = listed("o", owners)
+    return await tx.run(
+        "UPDATE batch SET stage_owner = NULL, stage_until = 0 WHERE stage_until > {now}"  # noqa: S608
+        f" AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling') AND stage_owner IN ({names})",
+        **params,
+    )
 
 
 async def accept(tx: Tx, stage: Stage, to: Status, *, model: str, names: Sequence[str], total: int, now: int) -> bool:
