@@ -116,6 +116,7 @@ async def sources(tx: Tx, model: str, most: int) -> list[Source]:
         " WHERE by_deadline <= :most OR by_size <= :most ORDER BY expires_at, id",
         model=model,
         most=most,
+        **params,
     )
     return [
         Source(
@@ -186,7 +187,7 @@ async def void(tx: Tx, owner: str, limit: int) -> list[str]:
 async def free(tx: Tx, owners: Sequence[str], limit: int) -> list[str]:
     """Ends up to ``limit`` leases of workers that have ended; the batches to which the chunks belong.
 
-    A chunk goes back to ready only while its batch is in progress, otherwise it is done.
+    A chunk goes back to ready only while its batch runs and not too many workers have died with it, else it is done.
     """
     if not owners:
         return []
@@ -201,6 +202,10 @@ async def _free(tx: Tx, whose: str, params: Mapping[str, Value], limit: int, *, 
         limit=limit,
         **params,
     )
+    if not found:
+        return []
+    names, those = listed("b", [row["batch"] for row in found])
+    await tx.rows(f"SELECT id FROM batch WHERE id IN ({names}) ORDER BY id {{for_update}}", **those)  # noqa: S608
     rows = await tx.rows(
         "WITH picked AS MATERIALIZED (SELECT batch, idx FROM chunk WHERE state = 'leased'"  # noqa: S608
         f" AND {whose} AND batch IN ({names}) LIMIT :limit {{skip_locked}})"
@@ -208,7 +213,10 @@ async def _free(tx: Tx, whose: str, params: Mapping[str, Value], limit: int, *, 
         f" state = CASE WHEN deaths + :death < :most AND {_RUNS} THEN 'ready' ELSE 'done' END"
         " WHERE state = 'leased' AND (batch, idx) IN (SELECT batch, idx FROM picked) RETURNING batch",
         limit=limit,
+        death=death,
+        most=MOST_DEATHS,
         **params,
+        **those,
     )
     return sorted({row["batch"] for row in rows})
 
@@ -246,13 +254,7 @@ async def of_batch(tx: Tx, batch: str, first: int, limit: int) -> list[Chunk]:
     )
     return [_chunk(row) for row in rows]
 
-        death=death,
-        most=MOST_DEATHS,
 
-async def purge(tx: Tx, batch: str) -> None:
-    """Removes the chunks and segments of an ended batch."""
-    await tx.run("DELETE FROM segment WHERE batch = :batch", batch=batch)
-    await tx.run("DELETE FROM chunk WHERE batch = :batch", batch=batch)
 async def from_line(tx: Tx, batch: str, line: int, limit: int) -> list[Chunk]:
     """Up to ``limit`` chunks of a batch in order, from the one that holds this line (from 0) on."""
     rows = await tx.rows(
@@ -264,3 +266,7 @@ async def from_line(tx: Tx, batch: str, line: int, limit: int) -> list[Chunk]:
     return [_chunk(row) for row in rows]
 
 
+async def purge(tx: Tx, batch: str) -> None:
+    """Removes the chunks and segments of an ended batch."""
+    await tx.run("DELETE FROM segment WHERE batch = :batch", batch=batch)
+    await tx.run("DELETE FROM chunk WHERE batch = :batch", batch=batch)
