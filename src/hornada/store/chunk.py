@@ -116,7 +116,6 @@ async def sources(tx: Tx, model: str, most: int) -> list[Source]:
         " WHERE by_deadline <= :most OR by_size <= :most ORDER BY expires_at, id",
         model=model,
         most=most,
-        **params,
     )
     return [
         Source(
