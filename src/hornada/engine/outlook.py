@@ -3,11 +3,28 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from msgspec import Struct
+
 from hornada.core.batch import Batch, Status
 from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND, Clock
 from hornada.engine.capacity import Gates
 from hornada.engine.dispatcher import Dispatcher
+
+
+class Load(Struct, frozen=True, kw_only=True):
+    """How the slots of a model are used at this moment: ``regular`` and ``lines`` under way, ``reserve`` kept free.
+
+    ``free``: what both may still take. ``away_at``: since when it answers nothing, in microseconds since 1970.
+    """
+
+    capacity: int
+    regular: int
+    lines: int
+    reserve: int
+    free: int
+    away_at: int | None
+    why: str
 
 
 class Outlook:
@@ -27,6 +44,22 @@ class Outlook:
         if batch.status is not Status.IN_PROGRESS or model is None:
             return None
         return "paused" if batch.paused else self._model(model, batch.id)
+
+    def load(self, model: Model) -> Load:
+        """What all processes together do to a model, as this one has last heard."""
+        gate = self._gates.of(model)
+        away_s = self._dispatcher.away_s(model.name)
+        regular, lines = gate.regular + gate.others.regular, gate.lines + gate.others.lines
+        reserve = min(gate.reserve, max(0, gate.capacity - regular - lines))
+        return Load(
+            capacity=gate.capacity,
+            regular=regular,
+            lines=lines,
+            reserve=reserve,
+            free=max(0, gate.capacity - regular - lines - reserve),
+            away_at=None if away_s is None else round(self._clock.now() - away_s * SECOND),
+            why=gate.why,
+        )
 
     def _model(self, model: Model, batch: str) -> str | None:
         if model.name in self._catalog().paused:

@@ -3,7 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from hornada.core.account import ApiKey, AuditEntry, Member, Organization, Principal
+from msgspec import Struct
+
+from hornada.core.account import ApiKey, AuditEntry, Member, Organization, Principal, Role
 from hornada.core.batch import Batch, BatchFilter
 from hornada.core.errors import Code, Refusal
 from hornada.core.ids import bare, plain
@@ -21,11 +23,30 @@ from hornada.store.keyset import Place
 T = TypeVar("T")
 
 
+class Self(Struct, frozen=True):
+    """Whose key it is; all None for the operator, who belongs to no organization."""
+
+    organization: Organization | None = None
+    member: Member | None = None
+    key: ApiKey | None = None
+
+
 class Survey:
     """Reads only. ``after`` is the id of the last item of the page before; one that is none of the list is refused."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
+
+    async def me(self, by: Principal) -> Self:
+        """The caller's own rows."""
+        if by.role is Role.OPERATOR:
+            return Self()
+        async with self._db.read() as tx:
+            return Self(
+                await organizations.get(tx, by.org),
+                await members.get(tx, by.org, by.member),
+                await keys.get(tx, by.org, by.key),
+            )
 
     async def organization(self, by: Principal, organization: str) -> Organization:
         """One organization; raises Refusal PERMISSION_DENIED or ORGANIZATION_NOT_FOUND."""
