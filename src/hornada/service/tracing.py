@@ -123,8 +123,8 @@ class _TracedUpstream:
 
     @contextmanager
     def _span(self, method: str, path: str) -> Iterator[Span]:
-        attributes = {"http.request.method": method, "url.template": path, **self._server}
-        with self._tracer.start_as_current_span(f"{method} {path}", kind=SpanKind.CLIENT, attributes=attributes) as span:
+        name, attributes = f"{method} {path}", {"http.request.method": method, "url.template": path, **self._server}
+        with self._tracer.start_as_current_span(name, kind=SpanKind.CLIENT, attributes=attributes) as span:
             yield span
 
 
