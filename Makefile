@@ -13,7 +13,7 @@ LOCK := $(BIN)/python -m uv pip compile --python $(BIN)/python --universal --pyt
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test acceptance check demo bench serve reference lock clean
+.PHONY: help setup test acceptance check demo bench serve reference docs lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: $(DEV) ## Measure, with ratios to yardsticks of the same minute; ARGS="--
 
 reference: $(DEV) ## Write docs/reference again, and the tables in ARCHITECTURE.md
 	$(BIN)/python -m tools.reference
+
+docs: $(DEV) ## Build the documentation as a site, into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: $(DEV) ## Choose versions again and pin them in requirements/
 	$(PIP) uv
