@@ -167,7 +167,7 @@ async def test_the_oldest_batch_is_checked_first_and_by_one_only(db: Database) -
     assert await take(db, owner="c") is None
 
 
-async def test_a_stage_whose_lease_ran_out_is_taken_under_a_higher_epoch(db: Database, clock: Hands) -> None:
+async def test_a_stage_whose_owner_has_ended_is_taken_under_a_higher_epoch(db: Database) -> None:
     await fresh(db)
     await fresh(db)
     first = await taken(db, owner="a")

@@ -185,10 +185,10 @@ async def test_a_dead_workers_chunk_is_ready_again_only_while_its_batch_runs(db:
             assert await batches.halt(tx, stopped.id, reason, NOW)
     assert await free(db, "dead", "another") == sorted([running.id, stopped.id])
     assert await states(db, running) == ["ready"]
-    assert await states(db, cancelled) == ["done"]
+    assert await states(db, stopped) == ["done"]
 
 
-async def test_a_lease_that_has_not_run_out_is_left_alone(db: Database, clock: Hands) -> None:
+async def test_what_workers_that_live_hold_is_left_alone(db: Database) -> None:
     batch = await accepted(db, 1)
     await claim(db, 1, owner="alive")
     assert await free(db, "dead") == await free(db) == []
