@@ -1,1 +1,29 @@
 """What a program or the command line calls to talk to a batch server."""
+
+from hornada.client.batch import Batch, Fault
+from hornada.client.client import Client, Collected, NotEnded
+from hornada.client.faults import BadInput, ClientError, Garbled, Refused, Unreached
+from hornada.client.input import Estimate
+from hornada.client.input import check_file as check
+from hornada.client.input import estimate_file as estimate
+from hornada.client.splitting import Part, split
+from hornada.core.result import Result
+
+__all__ = [
+    "BadInput",
+    "Batch",
+    "Client",
+    "ClientError",
+    "Collected",
+    "Estimate",
+    "Fault",
+    "Garbled",
+    "NotEnded",
+    "Part",
+    "Refused",
+    "Result",
+    "Unreached",
+    "check",
+    "estimate",
+    "split",
+]

@@ -48,8 +48,9 @@ class Checker:
     a byte order mark at the start of the file is dropped.
     """
 
-    def __init__(self, rules: CheckRules) -> None:
+    def __init__(self, rules: CheckRules, most_findings: int = MAX_FINDINGS) -> None:
         self._limits = rules.limits
+        self._most_findings = most_findings
         self._judge = Judge(rules)
         self._layout = _Layout()
         self._open = _OpenLine(keep=rules.limits.line_bytes + len(_BOM) + 1)
@@ -81,7 +82,7 @@ class Checker:
         """What was found; the file ends here, with or without a last LF."""
         if self._open.size:
             self._end_open_line(0)
-        findings = (*self._file_findings(), *self._findings)[:MAX_FINDINGS]
+        findings = (*self._file_findings(), *self._findings)[: self._most_findings]
         return Checked(
             model=self._judge.model,
             names=self._judge.names,
@@ -136,7 +137,7 @@ class Checker:
         size = len(line.removesuffix(b"\r"))
         if size > self._limits.line_bytes:
             return self._refuse_size(size)
-        if len(self._findings) >= MAX_FINDINGS and not self._judge.counts_inputs:
+        if len(self._findings) >= self._most_findings and not self._judge.counts_inputs:
             return False
         faults = list(self._judge.faults(line, self._number))
         self._findings.extend(faults)

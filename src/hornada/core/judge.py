@@ -33,14 +33,15 @@ class Named(Struct, frozen=True):
 
 
 class CheckRules(Struct, frozen=True, kw_only=True):
-    """What the lines of a batch are held against. ``names``: every catalog name and alias; others are unknown.
+    """What the lines of a batch are held against.
 
+    ``names``: every catalog name and alias, others are unknown; None: every name is taken for a model.
     ``unversioned``: a line's ``url`` may leave the endpoint's ``/v1`` out.
     """
 
     endpoint: str
     limits: Limits
-    names: dict[str, Named]
+    names: dict[str, Named] | None
     unversioned: bool = False
 
 
@@ -225,7 +226,8 @@ class Judge:
             return Code.MISSING_REQUIRED_PARAMETER, _missing("model")
         if not isinstance(name, str) or not name:
             return Code.INVALID_REQUEST, _wrong_type("model", "the name of a model", name)
-        named = self._rules.names.get(name)
+        names = self._rules.names
+        named = Named(name, allowed=True, offers=True, batchable=True) if names is None else names.get(name)
         resolved = named.resolved if named else name
         if self.model is None:
             self.model = resolved
@@ -243,7 +245,7 @@ class Judge:
 
     @cached_property
     def _usable(self) -> list[str]:
-        return [name for name, named in self._rules.names.items() if named.allowed]
+        return [name for name, named in (self._rules.names or {}).items() if named.allowed]
 
 
 def _name_fault(name: str, named: Named, endpoint: str) -> tuple[Code, str]:

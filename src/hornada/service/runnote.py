@@ -15,9 +15,12 @@ _LOCK = "lock"
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """A run as far as it is known. ``input`` is for messages; ``sha256``, ``model`` and ``endpoint`` tell runs apart.
+    """A run as far as it is known.
 
-    ``bytes``: the size of the finished output, None before. ``replaces``: an output that is there may be replaced.
+    ``input`` is for messages; ``sha256``, ``model``, ``endpoint`` and ``recipe`` tell runs apart. ``bytes``: the size
+    of the finished output, None before. ``replaces``: an output that is there may be replaced. ``merges``: the lines
+    that failed in it are run again, and their results take the places of those. ``cost`` in micro-units. ``kinds``:
+    how many failed, by the kind of failure.
     """
 
     input: str
@@ -29,10 +32,16 @@ class Note(Struct, frozen=True, kw_only=True):
     failed: int = 0
     bytes: int | None = None
     replaces: bool = False
+    recipe: str = ""
+    merges: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: int = 0
+    kinds: dict[str, int] = {}
 
     def same(self, other: "Note") -> bool:
-        """Whether both are runs of one input with one model."""
-        return all(getattr(self, part) == getattr(other, part) for part in ("sha256", "model", "endpoint"))
+        """Whether both are runs of one input that asks one model the same."""
+        return all(getattr(self, part) == getattr(other, part) for part in ("sha256", "model", "endpoint", "recipe"))
 
 
 def read(folder: Path) -> Note | None:
@@ -94,4 +103,6 @@ def _whose(kept: Note, asked: Note) -> str:
         return f"another input, {kept.input}" if kept.input != asked.input else f"an earlier {kept.input}"
     if kept.model != asked.model:
         return f"this input with another model, {kept.model or 'none'}"
+    if kept.recipe != asked.recipe:
+        return "this input with another prompt or other parameters"
     return f"this input at another endpoint, {kept.endpoint}"

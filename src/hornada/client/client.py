@@ -1,0 +1,271 @@
+"""Batches at any OpenAI-compatible server, for programs: submit, watch, results, retry, cancel, list."""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hornada.client.batch import Batch, read_batch
+from hornada.client.download import download
+from hornada.client.faults import BadInput, ClientError, Refused, Unreached
+from hornada.client.input import endpoint_of, file_size, opened
+from hornada.client.order import Pool, requests
+from hornada.client.wire import PIECE, Json, Note, Wire, wait_s
+from hornada.core.ids import new_id
+from hornada.core.result import Result
+
+DEFAULT_BASE_URL = "http://127.0.0.1:8080/v1"
+MARK = "hornada_submit"
+"""The key of the metadata by which ``submit(idempotent=True)`` knows what was submitted before."""
+
+Sent = Callable[[int, int], None]
+"""Hears how many bytes of how many were sent."""
+
+_PAGE = 100
+_LOOKED_BACK = 300
+"""Batches among which an earlier submission is looked for."""
+_CLOCKS_S = 60
+_MOST_INTERVAL_S = 10.0
+_NO_ROUTE = frozenset({404, 405, 501})
+
+
+class NotEnded(ClientError):
+    """The batch has no results yet, and the server gives none of a batch that runs."""
+
+
+class Collected:
+    """The files of a batch on this machine. ``source``: its input, None where the server no longer has it."""
+
+    def __init__(self, batch: Batch, source: Path | None, results: Pool) -> None:
+        self.batch = batch
+        self.source = source
+        self.results = results
+
+    def ids(self) -> Iterator[str]:
+        """The ids of the lines, in the order of the input, or of the result files where the input is gone."""
+        if self.source is None:
+            yield from self.results.ids()
+            return
+        with self.source.open("rb") as lines:
+            for custom_id, _ in requests(lines):
+                yield custom_id
+
+    def __iter__(self) -> Iterator[Result]:
+        """The results in that order; a line without one is passed over."""
+        for custom_id in self.ids():
+            found = self.results.get(custom_id)
+            if found is not None:
+                yield found
+
+    def unanswered(self) -> Iterator[bytes]:
+        """The requests that failed or have no result. Raises BadInput where the input is gone."""
+        if self.source is None:
+            raise BadInput(f"The input of {self.batch.id} is gone; there is nothing to send again.")
+        with self.source.open("rb") as lines:
+            for custom_id, line in requests(lines):
+                found = self.results.get(custom_id)
+                if found is None or not found.ok:
+                    yield line if line.endswith(b"\n") else line + b"\n"
+
+
+class Client:
+    """One server and one key; not for several threads at once.
+
+    ``base_url`` up to and with ``/v1``: HORNADA_BASE_URL or OPENAI_BASE_URL if it is not given, a Hornada on this
+    machine if they are not either. ``api_key``: HORNADA_API_KEY or OPENAI_API_KEY. ``patience_s``: for how long a call
+    to a server that is away or busy is repeated. ``on_wait`` hears each time why, and for how many seconds it waits.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        patience_s: float = 120.0,
+        timeout_s: float = 600.0,
+        on_wait: Note | None = None,
+    ) -> None:
+        base = base_url or _environment("HORNADA_BASE_URL", "OPENAI_BASE_URL") or DEFAULT_BASE_URL
+        key = api_key or _environment("HORNADA_API_KEY", "OPENAI_API_KEY")
+        self._wire = Wire(base, key, patience_s=patience_s, timeout_s=timeout_s, on_wait=on_wait)
+        self._patience_s = patience_s
+        self.base_url = self._wire.base_url
+
+    def submit(
+        self,
+        path: str | Path,
+        *,
+        endpoint: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotent: bool = False,
+        completion_window: str = "24h",
+        on_sent: Sent | None = None,
+    ) -> Batch:
+        """Uploads a file of requests and makes a batch of it.
+
+        ``endpoint``: the one that the first line names, if it is not given. ``idempotent``: answers the batch of an
+        earlier submission of the same, if there is one that has not failed, expired or been cancelled.
+        """
+        path = Path(path)
+        endpoint = endpoint or endpoint_of(path)
+        named = dict(metadata or {})
+        key = new_id()
+        if idempotent:
+            named[MARK] = _digest(path, endpoint, named)
+            before = [each for each in self.list(limit=_LOOKED_BACK) if each.metadata.get(MARK) == named[MARK]]
+            for each in before:
+                if not each.ended or each.status == "completed":
+                    return each
+            key = f"{named[MARK]}-{len(before)}"
+        file = self._upload(path, key, on_sent)
+        body: Json = {"input_file_id": file["id"], "endpoint": endpoint, "completion_window": completion_window}
+        return self._create(body | ({"metadata": named} if named else {}), key)
+
+    def get(self, batch_id: str) -> Batch:
+        """The batch now."""
+        return read_batch(self._wire.get("batches", batch_id))
+
+    def watch(self, batch_id: str, *, interval_s: float | None = None) -> Iterator[Batch]:
+        """The batch now and again, until it has ended. ``interval_s`` None: ever more seldom, at most every 10 s."""
+        began = time.monotonic()
+        while True:
+            batch = self.get(batch_id)
+            yield batch
+            if batch.ended:
+                return
+            grown = min(0.5 + (time.monotonic() - began) / 10, _MOST_INTERVAL_S)
+            time.sleep(grown if interval_s is None else interval_s)
+
+    def wait(self, batch_id: str, *, interval_s: float | None = None) -> Batch:
+        """The batch when it has ended."""
+        *_, last = self.watch(batch_id, interval_s=interval_s)
+        return last
+
+    def results(self, batch_id: str, *, failed_only: bool = False) -> Iterator[Result]:
+        """Every line's result, in the order of the input; ``failed_only``: those that were not answered.
+
+        Raises NotEnded while the batch runs.
+        """
+        with self.collected(batch_id) as found:
+            for result in found:
+                if not (failed_only and result.ok):
+                    yield result
+
+    @contextlib.contextmanager
+    def collected(self, batch_id: str, source: Path | None = None, near: Path | None = None) -> Iterator[Collected]:
+        """The batch's files in a folder of their own, for as long as the block lasts.
+
+        ``source``: its input, where it lies on this machine. ``near``: where there is room for the files.
+        """
+        batch = self.get(batch_id)
+        if not batch.ended:
+            raise NotEnded(f"{batch.id} is {batch.status.replace('_', ' ')}: its results come when it has ended.")
+        with tempfile.TemporaryDirectory(prefix=".hornada-", dir=near) as folder:
+            if source is None:
+                source = self._source(batch, Path(folder) / "input.jsonl")
+            paths = []
+            for name, file_id in (("output", batch.output_file_id), ("error", batch.error_file_id)):
+                if file_id:
+                    paths.append(Path(folder) / f"{name}.jsonl")
+                    download(self._wire, file_id, paths[-1])
+            with Pool(paths) as pool:
+                yield Collected(batch, source, pool)
+
+    def download(self, file_id: str, path: str | Path) -> None:
+        """The content of a file, byte for byte; a download that is cut off goes on where it was."""
+        download(self._wire, file_id, Path(path))
+
+    def retry(self, batch_id: str) -> Batch:
+        """A new batch of the lines that failed, expired or were cancelled. Raises BadInput when there are none."""
+        batch = self.get(batch_id)
+        try:
+            return read_batch(self._wire.post("batches", batch_id, "retry", headers={"idempotency-key": new_id()}))
+        except Refused as refused:
+            if refused.status not in _NO_ROUTE:
+                raise
+        with self.collected(batch_id) as found, tempfile.TemporaryDirectory(prefix="hornada-") as folder:
+            path = Path(folder) / f"retry-of-{batch.id}.jsonl"
+            with path.open("wb") as out:
+                out.writelines(found.unanswered())
+            if not path.stat().st_size:
+                raise BadInput(f"Every line of {batch.id} was answered: there is nothing to run again.")
+            return self.submit(path, endpoint=batch.endpoint, metadata=batch.metadata)
+
+    def cancel(self, batch_id: str) -> Batch:
+        """Asks for the end of a batch; what runs may still be finished."""
+        return read_batch(self._wire.post("batches", batch_id, "cancel"))
+
+    def list(self, *, limit: int | None = None) -> Iterator[Batch]:
+        """The batches that the key may see, newest first; ``limit`` None: all."""
+        given, after, seen = 0, None, set[str]()
+        while limit is None or given < limit:
+            page = self._wire.get("batches", limit=_PAGE if limit is None else min(_PAGE, limit - given), after=after)
+            data = page.get("data")
+            found = [read_batch(each) for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+            fresh = [batch for batch in found if batch.id not in seen]
+            for batch in fresh:
+                if given == limit:
+                    return
+                given += 1
+                seen.add(batch.id)
+                yield batch
+            if not fresh or not page.get("has_more"):
+                return
+            after = found[-1].id
+
+    def _upload(self, path: Path, key: str, on_sent: Sent | None) -> Json:
+        size = file_size(path)
+
+        def body() -> Iterable[bytes]:
+            sent = 0
+            with opened(path) as source:
+                while piece := source.read(min(PIECE, size - sent)):
+                    yield piece
+                    sent += len(piece)
+                    if on_sent is not None:
+                        on_sent(sent, size)
+
+        return self._wire.upload(path.name, size, body, key=key)
+
+    def _create(self, body: Json, key: str) -> Batch:
+        """Creates a batch once: where the answer was lost, looks for it before it asks again."""
+        began, tries, input_file = time.monotonic(), 0, body["input_file_id"]
+        since = time.time() - _CLOCKS_S
+        while True:
+            try:
+                made = self._wire.post("batches", body=body, headers={"idempotency-key": f"{key}-batch"}, once=True)
+                return read_batch(made)
+            except Unreached as lost:
+                tries += 1
+                if not lost.sent or time.monotonic() - began > self._patience_s:
+                    raise
+                time.sleep(wait_s(tries))
+                for batch in self.list(limit=_PAGE):
+                    if batch.input_file_id == input_file and (batch.created_at or 0) > since:
+                        return batch
+
+    def _source(self, batch: Batch, path: Path) -> Path | None:
+        if batch.input_file_id is None:
+            return None
+        try:
+            download(self._wire, batch.input_file_id, path)
+        except Refused as refused:
+            if refused.status not in {403, 404, 410}:
+                raise
+            return None
+        return path
+
+
+def _digest(path: Path, endpoint: str, metadata: Mapping[str, Any]) -> str:
+    with path.open("rb") as source:
+        found = hashlib.file_digest(source, "sha256")
+    found.update(repr((endpoint, sorted(metadata.items()))).encode())
+    return found.hexdigest()[:32]
+
+
+def _environment(*names: str) -> str | None:
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)
