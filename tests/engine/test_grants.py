@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hornada.engine.grants import Held, Want, fair, grant
+from hornada.engine.grants import Grant, Held, Want, fair, grant
 
 
 def wants(*demands: int) -> list[Want]:
@@ -27,21 +27,21 @@ def test_who_holds_lines_comes_before_who_would_like_to() -> None:
 
 def test_nobody_is_cut_below_what_is_in_flight() -> None:
     mine, other = wants(50, 50)
-    assert grant(8, mine, 8, [other], []) == 8
-    assert grant(8, mine, 5, [other], []) == 5
-    assert grant(8, mine, 2, [other], []) == 4
+    assert grant(8, mine, 8, [other], []) == Grant(8, use=4)
+    assert grant(8, mine, 5, [other], []) == Grant(5, use=4)
+    assert grant(8, mine, 2, [other], []) == Grant(4, use=4)
 
 
 def test_a_worker_that_joins_gets_what_the_first_has_given_back() -> None:
     first, second = wants(50, 50)
-    assert grant(8, second, 0, [first], [Held(8)]) == 0
-    assert grant(8, second, 0, [first], [Held(6)]) == 2
-    assert grant(8, second, 0, [first], [Held(4)]) == 4
+    assert grant(8, second, 0, [first], [Held(8)]) == Grant(0, use=0)
+    assert grant(8, second, 0, [first], [Held(6)]) == Grant(2, use=2)
+    assert grant(8, second, 0, [first], [Held(4)]) == Grant(4, use=4)
 
 
 def test_slots_of_a_worker_that_is_away_are_shared_by_nobody() -> None:
     first, second = wants(50, 50)
-    assert grant(8, first, 0, [second], [Held(4, live=False)]) == 2
+    assert grant(8, first, 0, [second], [Held(4, live=False)]).slots == 2
 
 
 demands = st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=12)
@@ -73,5 +73,5 @@ def test_grants_never_sum_to_more_than_the_room(data: st.DataObject, room: int, 
         in_flight = data.draw(st.integers(0, slots[me]))
         others = [Want(worker=each, demand=demand[each]) for each in slots if each != me and each not in away]
         held = [Held(slots[each], live=each not in away) for each in slots if each != me]
-        slots[me] = grant(room, Want(worker=me, demand=demand[me]), in_flight, others, held)
+        slots[me] = grant(room, Want(worker=me, demand=demand[me]), in_flight, others, held).slots
         assert sum(slots.values()) <= room

@@ -211,8 +211,8 @@ class Gate:
 
     @property
     def beside(self) -> bool:
-        """Whether lines are under way, here or elsewhere."""
-        return self.lines > 0 or self.others.lines > 0
+        """Whether lines are under way, here or elsewhere, where lines that wait may run before that is heard."""
+        return self.lines > 0 or self.others.lines > 0 or (self.others.waiting and not self.pausing)
 
     @property
     def pausing(self) -> bool:
@@ -220,9 +220,19 @@ class Gate:
         return self.harm.pausing or self.others.pausing
 
     @property
+    def recent(self) -> bool:
+        """Whether there were regular calls here in the last minute."""
+        return self._regular_at is not None
+
+    @property
     def reason(self) -> str:
         """Why the capacity is lower than it was; empty when nothing has lowered it."""
         return self._limiter.reason
+
+    @property
+    def auto(self) -> bool:
+        """Whether the capacity is to be found."""
+        return self._limiter.learns
 
     def want(self) -> bool:
         """There are lines to be had: whether one may start here. If not, slots are asked for."""
@@ -253,6 +263,11 @@ class Gate:
         self.granted, self._granted_until, self._regular_then = slots, until, self.regular
         self._settle()
         self._tell()
+
+    def shrink(self, slots: int) -> None:
+        """Lets lines here use so many slots only; for as long as before."""
+        self.granted = slots
+        self._settle()
 
     @property
     def why(self) -> str:

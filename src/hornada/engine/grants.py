@@ -42,11 +42,19 @@ def fair(room: int, wants: Sequence[Want]) -> dict[str, int]:
     return parts
 
 
-def grant(room: int, mine: Want, in_flight: int, others: Sequence[Want], held: Sequence[Held]) -> int:
+class Grant(Struct, frozen=True):
+    """``slots`` that a worker holds, and how many of them its lines may ``use``: fewer while it gives some back."""
+
+    slots: int
+    use: int
+
+
+def grant(room: int, mine: Want, in_flight: int, others: Sequence[Want], held: Sequence[Held]) -> Grant:
     """Slots for one worker, so that all grants together stay within ``room``; never fewer than it has ``in_flight``.
 
     ``others``: what those want whose leases run; ``held``: what everybody else holds.
     """
     away = sum(each.slots for each in held if not each.live)
     part = fair(room - away, (mine, *others))[mine.worker]
-    return max(in_flight, min(part, room - sum(each.slots for each in held)))
+    use = max(0, min(part, room - sum(each.slots for each in held)))
+    return Grant(max(in_flight, use), use)

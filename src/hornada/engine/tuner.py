@@ -42,7 +42,7 @@ class Tuner:
         gate = self._gates.of(model)
         waiting, away = self._state(model.name)
         load = None
-        if model.auto and not away and (waiting or gate.lines):
+        if model.auto and gate.leads and not away and (waiting or gate.lines):
             load = await self._gauges.load(model.servers)
             waiting, away = self._state(model.name)
         gate.tick(waiting=waiting > 0 and not away, load=load)

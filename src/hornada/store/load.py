@@ -27,7 +27,10 @@ class Load(Struct, frozen=True, kw_only=True):
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """What a process writes: ``refused`` and ``late``: its calls have met with that since the last time."""
+    """What a process writes: ``refused`` and ``late``: its calls have met with that since the last time.
+
+    ``calls``: how many it has had so far; only for itself.
+    """
 
     model: str
     in_flight: int
@@ -35,6 +38,12 @@ class Notice(Struct, frozen=True, kw_only=True):
     pausing: bool
     refused: bool
     late: bool
+    calls: int = 0
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it says nothing that anybody must heed."""
+        return not (self.in_flight or self.reserve or self.pausing or self.refused or self.late)
 
 
 async def publish(tx: Tx, process: str, notices: Sequence[Notice]) -> None:
