@@ -25,6 +25,7 @@ from hornada.engine.capacity import Gates
 from hornada.engine.dispatcher import Dispatcher
 from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
+from hornada.engine.outbox import Outbox
 from hornada.engine.reaper import Reaper
 from hornada.engine.servers import Servers
 from hornada.engine.validator import Validator
@@ -96,6 +97,7 @@ class House:
         )
         self.dispatcher.bell(self.rung.set)
         self.budget.bell(self.rung.set)
+        self.outbox = Outbox(batch_id=lambda dialect, bare: DIALECTS[dialect].batch_id(bare))
         self.validator = Validator(
             db,
             blobs,
@@ -106,9 +108,17 @@ class House:
             plans=self.plans,
             limits=self.limits,
             on_accepted=lambda: None,
+            outbox=self.outbox,
         )
         self.finalizer = Finalizer(
-            db, blobs, clock, owner=lambda: owner, spelling=spelling, limits=self.limits, on_ended=lambda: None
+            db,
+            blobs,
+            clock,
+            owner=lambda: owner,
+            spelling=spelling,
+            limits=self.limits,
+            on_ended=lambda: None,
+            outbox=self.outbox,
         )
         self.reaper = Reaper(db, blobs, clock, self.files, on_stopped=self._stopped)
         self.batches = Batches(

@@ -6,7 +6,7 @@ import secrets
 
 _BARE = re.compile(r"[0-9a-z]{4,64}\Z")
 _PLAIN = re.compile(r"[0-9a-z]{1,64}\Z")
-_PREFIXES = ("file-", "file_", "batch_", "batch-", "upload_", "part_")
+_PREFIXES = ("file-", "file_", "batch_", "batch-", "upload_", "part_", "whe_", "whd_")
 
 
 def new_id() -> str:

@@ -15,6 +15,7 @@ from hornada.store import batch as batches
 from hornada.store import file as files
 from hornada.store import organization as organizations
 from hornada.store import upload as uploads
+from hornada.store import webhook as webhooks
 from hornada.store.database import Database
 
 log = logging.getLogger("hornada")
@@ -24,7 +25,7 @@ _CANCELLABLE = (Status.VALIDATING, Status.IN_PROGRESS)
 
 
 class Eraser:
-    """Ends an organization's batches, hides its files and, once the reaper has removed all bytes and rows, its names.
+    """Ends an organization's webhooks and batches, hides its files, and when all bytes and rows are gone, its names.
 
     ``by``: the operator, in whose name all this is done. ``on_hidden``: there are bytes to remove. Kept are the entries
     of the ledger, the audit, and of batches, members and keys the ids, dates and counts to which those entries refer.
@@ -48,6 +49,8 @@ class Eraser:
         return False
 
     async def _step(self, org: str) -> None:
+        async with self._db.write() as tx:
+            await webhooks.delete_all(tx, org)
         async with self._db.read() as tx:
             live = await batches.live_of(tx, org)
         for batch, status in live:
@@ -70,6 +73,7 @@ class Eraser:
             await organizations.get(tx, org, lock=True)
             if await organizations.remains(tx, org):
                 return
+            await webhooks.delete_all(tx, org)
             await organizations.blank(tx, org, self._clock.now())
             await note(tx, self._by, "organization.erased", now=self._clock.now(), org=org, target=org)
         crashpoint.reach("organization_erased")

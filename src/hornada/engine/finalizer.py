@@ -17,6 +17,7 @@ from hornada.core.limits import Limits
 from hornada.core.line import Spelling
 from hornada.core.segment import Segment, unpack
 from hornada.engine import crashpoint
+from hornada.engine.outbox import Outbox
 from hornada.engine.tally import Tally
 from hornada.store import chunk as chunks
 from hornada.store import file as files
@@ -45,6 +46,7 @@ class Finalizer:
         spelling: Callable[[str], Spelling],
         limits: Limits,
         on_ended: Callable[[], None],
+        outbox: Outbox | None = None,
         tally: Tally | None = None,
     ) -> None:
         self._tally = tally or Tally(clock)
@@ -55,6 +57,7 @@ class Finalizer:
         self._spelling = spelling
         self._limits = limits
         self._on_ended = on_ended
+        self._outbox = outbox
 
     def adopt(self, limits: Limits) -> None:
         """Takes over changed limits; what has begun keeps those that it began with."""
@@ -115,6 +118,8 @@ class Finalizer:
                 for file in (output, error):
                     if file is not None:
                         await files.insert(tx, file)
+                if self._outbox is not None:
+                    await self._outbox.ended(tx, batch, to, now)
         if not ended:
             await assembly.forget()
             return
@@ -124,6 +129,8 @@ class Finalizer:
         if batch.model is not None:
             self._tally.of(batch.model).stopped += assembly.stopped
         self._on_ended()
+        if self._outbox is not None:
+            self._outbox.ring()
 
     def _file(self, batch: Batch, result: "ResultFile", now: int) -> File | None:
         if result.writer is None:

@@ -14,6 +14,7 @@ from hornada.core.jsonl import Checked, CheckRules, Named
 from hornada.core.limits import Limits
 from hornada.engine import crashpoint
 from hornada.engine.checking import check_file
+from hornada.engine.outbox import Outbox
 from hornada.engine.plans import plan_of
 from hornada.engine.tally import Tally
 from hornada.store import account
@@ -49,6 +50,7 @@ class Validator:
         plans: Mapping[str, Plan],
         limits: Limits,
         on_accepted: Callable[[], None],
+        outbox: Outbox | None = None,
         tally: Tally | None = None,
         unversioned: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -63,6 +65,7 @@ class Validator:
         self._plans = plans
         self._limits = limits
         self._on_accepted = on_accepted
+        self._outbox = outbox
 
     def adopt(self, limits: Limits) -> None:
         """Takes over changed limits; what has begun keeps those that it began with."""
@@ -141,9 +144,14 @@ class Validator:
         self._on_accepted()
 
     async def _reject(self, stage: Stage, findings: tuple[Finding, ...]) -> None:
+        now = self._clock.now()
         async with self._db.write() as tx:
-            rejected = await stages.reject(tx, stage, findings, self._clock.now())
+            rejected = await stages.reject(tx, stage, findings, now)
+            if rejected and self._outbox is not None:
+                await self._outbox.ended(tx, stage.batch, Status.FAILED, now)
         if rejected:
+            if self._outbox is not None:
+                self._outbox.ring()
             self._tally.ended[Status.FAILED] += 1
             first, found = next((finding.code for finding in findings), "no model"), len(findings)
             log.info("batch_%s: rejected: %s, %d finding%s in all", stage.batch.id, first, found, "s"[: found != 1])
