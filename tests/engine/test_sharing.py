@@ -108,7 +108,7 @@ class Yard:
     async def granted(self) -> dict[str, int]:
         db = await connect(self._url, self.clock)
         async with db.read() as tx:
-            rows = await tx.rows("SELECT worker, slots FROM slot_grant")
+            rows = await tx.rows("SELECT worker, slots FROM slot_grant WHERE reserved_until > {now}")
         await db.close()
         return {row["worker"]: row["slots"] for row in rows}
 
