@@ -64,7 +64,8 @@ async def claim(db: Database, lines: int, *, owner: str = "me", model: str = "m"
     """Claims as a worker that looks at deadlines alone."""
     work: list[Work] = []
     async with db.write() as tx:
-        for source in await chunks.sources(tx, model, most=100):
+        orgs = await chunks.turns(tx, model, "", 100)
+        for source in await chunks.sources(tx, model, orgs, most=100):
             if lines > 0:
                 taken = await chunks.claim(tx, source, model, owner, lines)
                 work += taken

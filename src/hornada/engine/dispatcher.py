@@ -20,13 +20,14 @@ from hornada.engine import crashpoint
 from hornada.engine.brake import Brake
 from hornada.engine.budget import Budget
 from hornada.engine.capacity import Gates
-from hornada.engine.fairness import BATCHES_AT_ONCE, choose
+from hornada.engine.fairness import choose
 from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.lanes import Attempt, Lanes
 from hornada.engine.plans import DEFAULT_PLAN
 from hornada.engine.reading import adjoining, breathe, read_chunks
 from hornada.engine.recorder import Recorder
 from hornada.engine.tally import Tally
+from hornada.engine.turns import Turns
 from hornada.engine.turnstile import Turnstile
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
@@ -88,6 +89,7 @@ class Dispatcher:
         self._backlog = Backlog()
         self._turnstile = Turnstile()
         self._strays = False
+        self._turns = Turns(db, owner)
         self._flushed_at = 0.0
         self._asked = False
         self._bell: Callable[[], None] = lambda: None
@@ -305,10 +307,10 @@ class Dispatcher:
 
     async def _claim_for(self, model: Model) -> int:
         lanes = self._lanes_of(model)
-        async with self._db.read() as tx:
-            sources = [self._weighed(source) for source in await chunks.sources(tx, model.name, BATCHES_AT_ONCE)]
-        wanted = lanes.wanted()
-        chosen = choose(sources, self._in_hand(model.name), wanted, lanes.time) if wanted else []
+        wanted, in_hand = lanes.wanted(), self._in_hand(model.name)
+        waiting = sum(sum(hand.values()) for hand in in_hand.values())
+        sources = [self._weighed(source) for source in await self._turns.sources(model.name, enough=waiting >= wanted)]
+        chosen = choose(sources, in_hand, wanted, lanes.time) if wanted else []
         if not chosen:
             return 0
         self._strays = True

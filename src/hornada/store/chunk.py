@@ -98,13 +98,47 @@ async def plan(tx: Tx, batch: Batch, model: str, spans: Sequence[Span], state: C
 
 
 async def ready_models(tx: Tx) -> set[str]:
-    """Models with chunks that can be claimed."""
-    rows = await tx.rows(f"SELECT DISTINCT model FROM batch WHERE {_CLAIMABLE}")  # noqa: S608
+    """Models with chunks that can be claimed: one step for each model, however many batches there are."""
+    rows = await tx.rows(
+        "WITH RECURSIVE walk (model) AS (SELECT MIN(model) FROM batch WHERE status = 'in_progress'"  # noqa: S608
+        " UNION ALL SELECT (SELECT MIN(batch.model) FROM batch"
+        " WHERE batch.status = 'in_progress' AND batch.model > walk.model) FROM walk WHERE walk.model IS NOT NULL)"
+        " SELECT model FROM walk WHERE model IS NOT NULL AND (SELECT 1 FROM batch"
+        f" WHERE batch.model = walk.model AND {_CLAIMABLE} ORDER BY batch.expires_at LIMIT 1) = 1"
+    )
     return {row["model"] for row in rows}
 
 
-async def sources(tx: Tx, model: str, most: int) -> list[Source]:
-    """Batches with chunks to claim for a model, by deadline: the ``most`` earliest and smallest of each org."""
+async def turns(tx: Tx, model: str, after: str, most: int) -> list[str]:
+    """Up to ``most`` organizations with running batches of a model, in order of ids, after ``after`` and round again.
+
+    One step for each, however many batches and organizations there are.
+    """
+    found = await _walk(tx, model, after, None, most)
+    return found if len(found) == most else [*found, *await _walk(tx, model, "", after, most - len(found))]
+
+
+async def _walk(tx: Tx, model: str, after: str, last: str | None, most: int) -> list[str]:
+    running = "SELECT MIN(batch.org) FROM batch WHERE batch.model = :model AND batch.status = 'in_progress'"
+    end = "" if last is None else " AND org <= :last"
+    params: dict[str, Value] = {} if last is None else {"last": last}
+    rows = await tx.rows(
+        f"WITH RECURSIVE walk (org, n) AS (SELECT ({running} AND batch.org > :after), 1 UNION ALL"  # noqa: S608
+        f" SELECT ({running} AND batch.org > walk.org), n + 1 FROM walk WHERE walk.org IS NOT NULL AND n < :most)"
+        f" SELECT org FROM walk WHERE org IS NOT NULL{end}",
+        model=model,
+        after=after,
+        most=most,
+        **params,
+    )
+    return [row["org"] for row in rows]
+
+
+async def sources(tx: Tx, model: str, orgs: Collection[str], most: int) -> list[Source]:
+    """Batches with chunks to claim for a model, by deadline: the ``most`` earliest and smallest of each of ``orgs``."""
+    if not orgs:
+        return []
+    names, params = listed("o", orgs)
     rows = await tx.rows(
         "SELECT * FROM (SELECT batch.id, batch.org, batch.key, batch.dialect, batch.endpoint, batch.expires_at,"  # noqa: S608
         " batch.total, file.object, api_key.models, organization.plan, plan.weight,"
@@ -112,10 +146,11 @@ async def sources(tx: Tx, model: str, most: int) -> list[Source]:
         " ROW_NUMBER() OVER (PARTITION BY batch.org ORDER BY batch.total, batch.id) AS by_size"
         " FROM batch JOIN file ON file.id = batch.input_file LEFT JOIN api_key ON api_key.id = batch.key"
         " LEFT JOIN organization ON organization.id = batch.org LEFT JOIN plan ON plan.name = organization.plan"
-        f" WHERE batch.model = :model AND {_CLAIMABLE}) AS source"
+        f" WHERE batch.model = :model AND batch.org IN ({names}) AND {_CLAIMABLE}) AS source"
         " WHERE by_deadline <= :most OR by_size <= :most ORDER BY expires_at, id",
         model=model,
         most=most,
+        **params,
     )
     return [
         Source(
