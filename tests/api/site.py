@@ -28,6 +28,8 @@ from hornada.engine.gateway import Gateway
 from hornada.engine.joining import Joining
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
+from hornada.engine.outlook import Load
+from hornada.engine.pace import Pace
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
@@ -128,6 +130,7 @@ async def open_site(
             uploads=Uploads(db, blobs, clock, files),
             batches=batches,
             joining=Joining(db, blobs, batches),
+            pace=Pace(db, clock, waiting_for),
             admission=admission,
             meter=Meter(clock),
             gateway=gateway,
@@ -145,7 +148,6 @@ async def open_site(
             curator=Curator(db, clock, models, on_changed=lambda: None),
             survey=Survey(db),
             batches_enabled=batches_enabled,
-            waiting_for=waiting_for,
         )
         app = build(services)
         transport = httpx2.ASGITransport(app=app)

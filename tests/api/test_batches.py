@@ -239,10 +239,18 @@ async def test_what_has_ended_is_neither_paused_nor_resumed(site: Site, deed: st
     assert answer.headers["x-should-retry"] == "false"
 
 
-async def test_a_live_batch_says_what_it_waits_for_in_infernodes_dialect_only(tmp_path: Path) -> None:
+async def test_a_batch_says_how_it_gets_on_in_infernodes_dialect_only(tmp_path: Path) -> None:
     async with open_site(tmp_path, waiting_for=lambda batch: f"{batch.status}, to be sure") as site:
         batch = await made(site)
-        assert batch["hornada"] == {"waiting_for": "validating, to be sure"}
+        assert batch["hornada"] == {
+            "waiting_for": "validating, to be sure",
+            "rate": None,
+            "eta": None,
+            "cost": 0,
+            "estimated_cost": None,
+            "errors_by_code": {},
+            "retry_of": None,
+        }
         for base, name in DIALECTS.items():
             shown = (await site.client.get(f"{base}/batches/{batch['id']}")).json()
             listed = (await site.client.get(f"{base}/batches")).json()["data"][0]

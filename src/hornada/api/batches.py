@@ -5,7 +5,7 @@ from hornada.api.create import batchable, parse
 from hornada.api.files import deduplicated
 from hornada.api.paging import batch_page
 from hornada.api.services import Services
-from hornada.core.batch import TERMINAL, Batch, Status
+from hornada.core.batch import Batch, Status
 from hornada.core.errors import Code, Refusal
 from hornada.dialects.protocol import Json
 
@@ -16,7 +16,7 @@ class BatchCalls:
     def __init__(self, services: Services) -> None:
         self._batches = services.batches
         self._catalog = services.catalog
-        self._waiting_for = services.waiting_for
+        self._pace = services.pace
 
     async def create(self, call: Call) -> Response:
         """``POST /batches``: checks its own fields; what is wrong with the file shows later, on the batch."""
@@ -39,38 +39,36 @@ class BatchCalls:
             idempotency_key=wanted.idempotency_key,
         )
         headers = deduplicated(call, call.dialect.batch_id(batch.id)) if earlier else ()
-        return json_response(self._shown(call, batch), headers=headers)
+        return json_response(await self._shown(call, batch), headers=headers)
 
     async def page(self, call: Call) -> Response:
         """``GET /batches``, newest first."""
         wanted = batch_page(call.query(), call.dialect.word)
         page = await self._batches.page(call.principal, after=wanted.after, limit=wanted.limit, only=wanted.only)
         spelled = call.dialect.batches(page)
+        found = await self._pace.of(page.items)
         for shown, batch in zip(spelled["data"], page.items, strict=True):
-            shown.update(self._outlook(call, batch))
+            shown.update(call.dialect.outlook(batch, found[batch.id]))
         return json_response(spelled)
 
     async def get(self, call: Call) -> Response:
         """``GET /batches/{id}``."""
-        return json_response(self._shown(call, await self._batches.get(call.principal, call.params["id"])))
+        return json_response(await self._shown(call, await self._batches.get(call.principal, call.params["id"])))
 
     async def cancel(self, call: Call) -> Response:
         """``POST /batches/{id}/cancel``; reads no body, whatever the client sends."""
-        return json_response(self._shown(call, await self._cancelled(call)))
+        return json_response(await self._shown(call, await self._cancelled(call)))
 
     async def pause(self, call: Call) -> Response:
         """``POST /batches/{id}/pause``; reads no body."""
-        return json_response(self._shown(call, await self._batches.pause(call.principal, call.params["id"])))
+        return json_response(await self._shown(call, await self._batches.pause(call.principal, call.params["id"])))
 
     async def resume(self, call: Call) -> Response:
         """``POST /batches/{id}/resume``; reads no body."""
-        return json_response(self._shown(call, await self._batches.resume(call.principal, call.params["id"])))
+        return json_response(await self._shown(call, await self._batches.resume(call.principal, call.params["id"])))
 
-    def _shown(self, call: Call, batch: Batch) -> Json:
-        return call.dialect.batch(batch) | self._outlook(call, batch)
-
-    def _outlook(self, call: Call, batch: Batch) -> Json:
-        return {} if batch.status in TERMINAL else call.dialect.outlook(self._waiting_for(batch))
+    async def _shown(self, call: Call, batch: Batch) -> Json:
+        return call.dialect.batch(batch) | call.dialect.outlook(batch, (await self._pace.of([batch]))[batch.id])
 
     async def _cancelled(self, call: Call) -> Batch:
         """Cancelling a cancelled batch is a refusal in InferNode's contract and 200 in OpenAI's (R22)."""

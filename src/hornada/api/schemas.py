@@ -132,10 +132,19 @@ class BatchErrors(Strict):
     data: list[BatchError]
 
 
-class BatchOutlook(Strict):
-    """Keys of our own on a live batch. ``waiting_for``: why it does not move, in words; null while its lines run."""
+class BatchProgress(Strict):
+    """How a batch gets on. ``waiting_for``: why it does not move, in words; null while its lines run."""
 
     waiting_for: str | None
+    rate: Annotated[float, Meta(description="Lines a second, of late; null unless it runs.")] | None
+    eta: Annotated[int, Meta(description="Seconds until its last line has run; null when unknown.")] | None
+    cost: Annotated[int, Meta(description="Micro-units so far.")]
+    estimated_cost: Annotated[int, Meta(description="Micro-units of all its lines; null before the first.")] | None
+    errors_by_code: Annotated[
+        dict[str, int],
+        Meta(description="Failed lines by their error's code, or `http_503` and the like, the most frequent first."),
+    ]
+    retry_of: Annotated[str, Meta(description="The batch whose failed lines it runs again.")] | None
 
 
 class BatchObject(Strict):
@@ -165,7 +174,7 @@ class BatchObject(Strict):
     metadata: dict[str, str] | None
     cost: Annotated[int, Meta(description="Micro-units, once it has ended; InferNode only.")] | UnsetType = UNSET
     paused: Annotated[bool, Meta(description="Only while it is paused; not in Novita's dialect.")] | UnsetType = UNSET
-    hornada: BatchOutlook | UnsetType = UNSET
+    hornada: BatchProgress | UnsetType = UNSET
 
 
 class NovitaBatchObject(Strict):

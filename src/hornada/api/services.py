@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from hornada.api.call import Call
 from hornada.api.traffic import Traffic
-from hornada.core.batch import Batch
-from hornada.core.catalog import Catalog
+from hornada.core.catalog import Catalog, Model
 from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
@@ -17,9 +16,11 @@ from hornada.engine.billing import Billing
 from hornada.engine.curator import Curator
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
-from hornada.engine.meter import Meter
-from hornada.engine.survey import Survey
 from hornada.engine.joining import Joining
+from hornada.engine.meter import Meter
+from hornada.engine.pace import Pace
+from hornada.engine.outlook import Load
+from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
 
 
@@ -35,16 +36,17 @@ class Readiness(Struct, frozen=True):
 class Services:
     """Engine and values behind the routes. ``dialects`` maps a base path such as ``/v1`` to a dialect's name.
 
-    ``waiting_for``: what a live batch waits for, in words; None while it runs. ``stopping``: whether new work
-    is turned away, because the process ends. ``traced``: what stands around each call and makes its span, if anything.
+    ``stopping``: whether new work is turned away, because the process ends.
+    ``traced``: what stands around each call and makes its span, if anything.
     """
 
     files: Files
     uploads: Uploads
     batches: Batches
+    joining: Joining
+    pace: Pace
     admission: Admission
     meter: Meter
-    joining: Joining
     gateway: Gateway
     catalog: Callable[[], Catalog]
     billing: Billing
@@ -54,7 +56,6 @@ class Services:
     administration: Administration
     curator: Curator
     survey: Survey
-    waiting_for: Callable[[Batch], str | None] = lambda _: None
     batches_enabled: bool = True
     stopping: Callable[[], bool] = lambda: False
     traffic: Traffic = field(default_factory=Traffic)

@@ -173,6 +173,10 @@ class Batch(Struct, frozen=True, kw_only=True):
     errors: tuple[Finding, ...] = ()
     counts: RequestCounts = RequestCounts()
     usage: Usage | None = None
+    failures: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """Its lines that failed, by code, once it has ended."""
+    retry_of: str | None = None
+    """The batch whose failed lines it runs again."""
     cost: int | None = None
     """Micro-units of all its lines, once it has ended with results."""
     paused: bool = False

@@ -2,6 +2,7 @@
 
 from hornada.core.batch import TERMINAL, Batch
 from hornada.core.limits import DialectRules
+from hornada.core.progress import Progress
 from hornada.dialects.protocol import Json
 from hornada.dialects.spelling import Spelling
 
@@ -14,9 +15,9 @@ class InferNode(Spelling):
     sha_headers = ("X-Saptiva-Content-SHA256", *Spelling.sha_headers)
     dedup_headers = ("X-Saptiva-Deduplicated-From", *Spelling.dedup_headers)
 
-    def outlook(self, waiting_for: str | None) -> Json:
-        """A key of our own; ``waiting_for`` is null while lines run."""
-        return {"hornada": {"waiting_for": waiting_for}}
+    def outlook(self, batch: Batch, progress: Progress) -> Json:
+        """A key of our own."""
+        return {"hornada": self.progress(batch, progress)}
 
     def batch(self, batch: Batch) -> Json:
         """OpenAI's Batch object; once it has ended, with our own ``cost`` in micro-units (contract 8)."""

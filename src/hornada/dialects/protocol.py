@@ -12,6 +12,7 @@ from hornada.core.file import File
 from hornada.core.limits import DialectRules
 from hornada.core.line import LineWriter
 from hornada.core.page import Page
+from hornada.core.progress import Progress
 from hornada.core.upload import Part, Upload
 
 Json = dict[str, Any]
@@ -100,8 +101,12 @@ class Dialect(Protocol):
         """A Batch object."""
         ...
 
-    def outlook(self, waiting_for: str | None) -> Json:
-        """Keys beside those of a live batch: what it waits for, in words; none where there is no place for them."""
+    def progress(self, batch: Batch, progress: Progress) -> Json:
+        """How a batch gets on, the same object in every dialect but for the ids."""
+        ...
+
+    def outlook(self, batch: Batch, progress: Progress) -> Json:
+        """Keys beside those of a batch that tell its progress; none where there is no place for them."""
         ...
 
     def batches(self, page: Page[Batch]) -> Json:

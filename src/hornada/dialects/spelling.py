@@ -11,6 +11,7 @@ from hornada.core.file import File, Purpose
 from hornada.core.limits import DialectRules
 from hornada.core.line import LineWriter
 from hornada.core.page import Page
+from hornada.core.progress import Progress
 from hornada.core.upload import Part, Upload
 from hornada.dialects.codes import KINDS, STATUS, envelope, kind_of
 from hornada.dialects.lines import Lines
@@ -125,7 +126,19 @@ class Spelling:
             **own,
         }
 
-    def outlook(self, waiting_for: str | None) -> Json:  # noqa: ARG002 - for dialects that have a place for it
+    def progress(self, batch: Batch, progress: Progress) -> Json:
+        """How a batch gets on; amounts in micro-units, ``eta`` in seconds."""
+        return {
+            "waiting_for": progress.waiting_for,
+            "rate": progress.rate,
+            "eta": progress.eta,
+            "cost": progress.cost,
+            "estimated_cost": progress.estimated_cost,
+            "errors_by_code": dict(progress.failures),
+            "retry_of": batch.retry_of and self.batch_id(batch.retry_of),
+        }
+
+    def outlook(self, batch: Batch, progress: Progress) -> Json:  # noqa: ARG002 - for dialects that have a place for it
         """No more keys than OpenAI's."""
         return {}
 

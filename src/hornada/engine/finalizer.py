@@ -21,7 +21,7 @@ from hornada.engine.outbox import Outbox
 from hornada.engine.tally import Tally
 from hornada.store import chunk as chunks
 from hornada.store import file as files
-from hornada.store import ledger, segment
+from hornada.store import ledger, progress, segment
 from hornada.store import stage as stages
 from hornada.store.database import Database
 from hornada.store.stage import Stage
@@ -115,6 +115,7 @@ class Finalizer:
                 now=now,
             )
             if ended:
+                await progress.settle(tx, batch.id, assembly.stopped_by)
                 for file in (output, error):
                     if file is not None:
                         await files.insert(tx, file)
@@ -229,6 +230,11 @@ class Assembly:
         await self.error.commit()
         crashpoint.reach("output_written")
 
+    @property
+    def stopped_by(self) -> dict[str, int]:
+        """Lines that never ran, by code."""
+        return {_reason(self._batch).value: self.stopped} if self.stopped else {}
+
     async def abort(self) -> None:
         """Drops both files before they are whole."""
         await self.output.abort()
@@ -271,7 +277,7 @@ class Assembly:
 
     async def _stopped(self, chunk: Chunk, results: list[tuple[bool, memoryview] | None]) -> dict[int, bytes]:
         """The lines of requests that never ran."""
-        reason = self._batch.stop or StopReason.INTERNAL
+        reason = _reason(self._batch)
         if self._input is None:
             async with self._db.read() as tx:
                 self._input = await files.get(tx, self._batch.org, self._batch.input_file)
@@ -286,3 +292,8 @@ class Assembly:
             for line, result in enumerate(results)
             if result is None
         }
+
+
+def _reason(batch: Batch) -> StopReason:
+    """Why the lines of a batch did not run that have no result."""
+    return batch.stop or StopReason.INTERNAL

@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+from collections import Counter
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,6 +11,7 @@ from msgspec.structs import replace
 from hornada.core.batch import StopReason, Usage
 from hornada.core.chunk import Chunk
 from hornada.core.line import Reply, Request, Spelling
+from hornada.core.progress import code_of
 from hornada.core.segment import Entry, Segment, pack
 from hornada.engine.budget import Purse
 from hornada.engine.retries import Tries
@@ -19,7 +22,8 @@ class Take(Struct, frozen=True, kw_only=True):
     """What one flush commits of a chunk: its row as it will be, and the new results (``data`` may be empty).
 
     ``index`` finds each in it. ``lines``: how many were answered, ``failed`` how many not; ``usage`` and ``amount`` are
-    theirs. ``estimated``: a count was missing or clamped. ``settled``: nothing of the chunk is left to do here;
+    theirs, ``failures`` counts the failed ones by code.
+    ``estimated``: a count was missing or clamped. ``settled``: nothing of the chunk is left to do here;
     ``left``: lines that have no result all the same, and ``passed_to`` the model that they ask for now.
     """
 
@@ -32,6 +36,7 @@ class Take(Struct, frozen=True, kw_only=True):
     lines: int
     usage: Usage
     amount: int
+    failures: Mapping[str, int]
     estimated: bool
     settled: bool
     left: int
@@ -177,6 +182,7 @@ class Held:
     def _take(self) -> Take:
         entries, parts, offset = [], [], 0
         usage, cost, answered, estimated = Usage(), 0, 0, False
+        failures = Counter[str]()
         for line, reply, written in self._pending:
             entries.append(Entry(line, reply.ok, offset, len(written)))
             parts.append(written)
@@ -187,6 +193,8 @@ class Held:
                 estimated = estimated or reply.estimated
                 usage += reply.usage
                 cost += reply.cost
+            else:
+                failures[code_of(reply.status, reply.body)] += 1
         self._n_ok += answered
         self._n_failed += len(entries) - answered
         self._pending = []
@@ -203,6 +211,7 @@ class Held:
             failed=len(entries) - answered,
             usage=usage,
             amount=cost,
+            failures=failures,
             estimated=estimated,
             settled=self.settled,
             left=len(self.requests) - self._n_ok - self._n_failed,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 
 from hornada.blobs.protocol import Blobs, Placed
@@ -14,7 +15,7 @@ from hornada.engine.budget import Budget
 from hornada.engine.held import Take
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
-from hornada.store import ledger, segment
+from hornada.store import ledger, progress, segment
 from hornada.store.chunk import Source
 from hornada.store.database import Database, Tx
 
@@ -37,6 +38,7 @@ class Recorder:
         self._budget = budget
         self._placed: dict[tuple[str, int, int, int], tuple[str, int]] = {}
         self._uncertain = False
+        self._worker = new_id()
 
     async def record(self, taken: Sequence[Taken]) -> set[tuple[str, int]]:
         """Makes takes durable; the (batch, chunk) of those that somebody else holds now, whose results do not count."""
@@ -89,6 +91,7 @@ class Recorder:
             if take.settled and take.left:
                 await chunks.hand_back(tx, chunk, model=take.passed_to)
         await segment.insert(tx, [take.segment(*self._placed[_key(take)]) for _, take in good])
+        await progress.add(tx, self._worker, _steps(good))
         await ledger.insert(tx, [self._entry(source, take) for source, take in good if take.lines])
         for batch in sorted({take.chunk.batch for _, take in taken if take.settled}):
             if await batches.drain(tx, batch, self._clock.now()):
@@ -111,6 +114,21 @@ class Recorder:
             estimated=take.estimated,
             created_at=self._clock.now(),
         )
+
+
+def _steps(good: Sequence[Taken]) -> dict[str, progress.Step]:
+    """What takes add to the progress of their batches."""
+    by_batch: dict[str, list[Take]] = {}
+    for _, take in good:
+        by_batch.setdefault(take.chunk.batch, []).append(take)
+    steps = {}
+    for batch, takes in by_batch.items():
+        failures = Counter[str]()
+        for take in takes:
+            failures.update(take.failures)
+        lines, cost = sum(take.lines + take.failed for take in takes), sum(take.amount for take in takes)
+        steps[batch] = progress.Step(lines, cost, failures)
+    return steps
 
 
 def _key(take: Take) -> tuple[str, int, int, int]:

@@ -28,6 +28,7 @@ from hornada.engine.outlook import Outlook
 from hornada.engine.reaper import Reaper
 from hornada.engine.room import Room
 from hornada.engine.servers import Servers
+from hornada.engine.pace import Pace
 from hornada.engine.survey import Survey
 from hornada.engine.tally import Tally
 from hornada.engine.tuner import Tuner
@@ -175,3 +176,4 @@ class Parts:
     def _accepted(self) -> None:
         self.news.tell(Topic.READY)
         self.news.tell(Topic.DRAINED)  # of a batch that was cancelled meanwhile no line runs
+        self.pace = Pace(db, clock, self.outlook.waiting_for)

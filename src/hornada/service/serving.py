@@ -265,12 +265,12 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         stopping=lambda: stands.stopping,
         traffic=traffic,
         access_log=config.server.access_log,
+        pace=engine.pace,
         traced=engine.tracing.call if engine.tracing else None,
         metrics=metrics,
         dialects=config.server.dialects,
         administration=engine.administration,
         survey=engine.survey,
         curator=engine.curator,
-        waiting_for=engine.outlook.waiting_for,
         batches_enabled=config.server.batches,
     )

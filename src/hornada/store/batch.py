@@ -21,13 +21,14 @@ from hornada.store.period import within
 
 _ERRORS = msgspec.json.Decoder(tuple[Finding, ...])
 _METADATA = msgspec.json.Decoder(dict[str, str])
+_FAILURES = msgspec.json.Decoder(dict[str, int])
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _USAGE = msgspec.json.Decoder(Usage)
 COLUMNS = (
     "id, org, member, key, dialect, endpoint, completion_window, model, names, input_file, status, stop, checked,"
     " created_at, expires_at, updated_at, in_progress_at, finalizing_at, completed_at, failed_at, cancelling_at,"
     " cancelled_at, expired_at, total, n_ok, n_failed, output_file, error_file, output_lifetime_s, metadata,"
-    " errors, usage, cost, paused_at"
+    " errors, usage, cost, paused_at, failures, retry_of"
 )
 
 
@@ -76,6 +77,8 @@ def _batch(row: Row, counts: RequestCounts) -> Batch:
         counts=counts,
         usage=_USAGE.decode(row["usage"]) if row["usage"] else None,
         cost=row["cost"],
+        failures=_FAILURES.decode(row["failures"]) if row["failures"] else {},
+        retry_of=row["retry_of"],
         paused=row["paused_at"] is not None,
     )
 
@@ -112,9 +115,9 @@ async def insert(tx: Tx, batch: Batch, twin: str | None) -> None:
     await tx.run(
         "INSERT INTO batch (id, org, member, key, dialect, endpoint, completion_window, input_file, twin, status,"
         " checked, created_at, expires_at, updated_at, total, n_ok, n_failed, output_lifetime_s, metadata,"
-        " stage_epoch, stage_until, stage_tries)"
+        " retry_of, stage_epoch, stage_until, stage_tries)"
         " VALUES (:id, :org, :member, :key, :dialect, :endpoint, :window, :input_file, :twin, :status,"
-        " 0, :created_at, :expires_at, :created_at, 0, 0, 0, :output_lifetime_s, :metadata, 0, 0, 0)",
+        " 0, :created_at, :expires_at, :created_at, 0, 0, 0, :output_lifetime_s, :metadata, :retry_of, 0, 0, 0)",
         id=batch.id,
         org=batch.org,
         member=batch.member,
@@ -128,6 +131,7 @@ async def insert(tx: Tx, batch: Batch, twin: str | None) -> None:
         created_at=batch.created_at,
         expires_at=batch.expires_at,
         output_lifetime_s=batch.output_lifetime_s,
+        retry_of=batch.retry_of,
         metadata=None if batch.metadata is None else msgspec.json.encode(batch.metadata).decode(),
     )
 
