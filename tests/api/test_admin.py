@@ -145,6 +145,8 @@ async def test_the_operators_key_is_made_for_a_member(office: Office) -> None:
     assert await office.refused("operator", "POST", path, {}) == missing
     stranger = (await office.done("first", "GET", f"organizations/{office.ids['first']}/members"))["data"][0]["id"]
     unknown = (404, "member_not_found", "member_id")
+    alone = await office.done("operator", "POST", f"organizations/{office.ids['first']}/keys", {})
+    assert alone["member_id"] == stranger  # the only one there is
     assert await office.refused("operator", "POST", path, {"member_id": stranger}) == unknown
     assert await office.refused("ana", "POST", path, {"member_id": stranger}) == unknown
 

@@ -152,19 +152,19 @@ class Administration:
         expires_at: int | None = None,
         requests_per_minute: int | None = None,
     ) -> tuple[ApiKey, str]:
-        """Makes a key for a member (None: for the caller) and answers its text, which is never seen again.
+        """Makes a key for a member and answers its text, which is never seen again.
+
+        ``member`` None: for the caller; where that is the operator, for the only member there is.
 
         ``expires_at`` in microseconds since 1970. A key that is limited to some models makes only such keys. Raises
         Refusal ORGANIZATION_NOT_FOUND, ORGANIZATION_ERASED, MEMBER_NOT_FOUND or MISSING_REQUIRED_PARAMETER.
         """
         check_admin(by)
-        if member is None and not by.member:
-            raise Refusal(Code.MISSING_REQUIRED_PARAMETER, "Missing required parameter: 'member_id'.", "member_id")
         _check_models(by, models)
         text = new_secret()
         async with self._db.write() as tx:
             org = (await self._open(tx, by, organization)).id
-            holder = await self._member(tx, org, member or by.member, "member_id")
+            holder = await self._member(tx, org, member or by.member or await _only_member(tx, org), "member_id")
             made = ApiKey(
                 id=new_id(),
                 org=org,
@@ -308,3 +308,12 @@ def _taken(name: str) -> Refusal:
 
 def _no_plan(name: str, param: str = "name") -> Refusal:
     return Refusal(Code.PLAN_NOT_FOUND, f"There is no plan '{name[:100]}'.", param)
+
+
+async def _only_member(tx: Tx, org: str) -> str:
+    found = await members.page(tx, org, None, 2)
+    if len(found) == 1:
+        return found[0].id
+    how_many = "more than one member" if found else "no member"
+    message = f"Missing required parameter: 'member_id'. The organization has {how_many}."
+    raise Refusal(Code.MISSING_REQUIRED_PARAMETER, message, "member_id")
