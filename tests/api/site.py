@@ -29,6 +29,7 @@ from hornada.engine.joining import Joining
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.outlook import Load
+from hornada.engine.outlook import Load
 from hornada.engine.pace import Pace
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
@@ -134,6 +135,7 @@ async def open_site(
             admission=admission,
             meter=Meter(clock),
             gateway=gateway,
+            load=lambda model: Load(capacity=8, regular=1, lines=2, reserve=1, free=4, away_at=None, why="so"),
             catalog=models.catalog,
             billing=Billing(db, clock, usage.once),
             ready=readiness,

@@ -20,8 +20,10 @@ class OperationCalls:
         self._document = document
         self._page = page
 
-    async def about(self, call: Call) -> Response:  # noqa: ARG002 - the shape of a handler
-        """``GET /``: what this is."""
+    async def about(self, call: Call) -> Response:
+        """``GET /``: what this is; a browser is led to the dashboard."""
+        if "text/html" in (call.header(b"accept") or ""):
+            return Response(302, b"", b"text/plain", ((b"location", b"ui/"), (b"vary", b"accept")))
         return json_response({"name": "hornada", "version": __version__, "docs": "/docs", "openapi": "/openapi.json"})
 
     async def alive(self, call: Call) -> Response:  # noqa: ARG002 - the shape of a handler

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hornada.api import catalog_routes, money_routes, own_routes, paging, parted_routes
+from hornada.api import catalog_routes, dashboard_routes, money_routes, own_routes, paging, parted_routes
 from hornada.api.admin_catalog import CatalogCalls
 from hornada.api.admin_routes import routes as admin_routes
 from hornada.api.batches import BatchCalls
@@ -115,6 +115,7 @@ def table(services: Services, document: Callable[[], dict[str, Any]], page: Call
         *catalog_routes.routes(CatalogCalls(services)),
         *admin_routes(services),
         *_operations(OperationCalls(services, document, page)),
+        *dashboard_routes.routes(services),
     )
 
 

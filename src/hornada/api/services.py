@@ -48,6 +48,7 @@ class Services:
     admission: Admission
     meter: Meter
     gateway: Gateway
+    load: Callable[[Model], Load]
     catalog: Callable[[], Catalog]
     billing: Billing
     ready: Callable[[], Awaitable[Readiness]]

@@ -258,6 +258,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         admission=engine.admission,
         meter=engine.meter,
         gateway=engine.gateway,
+        load=engine.outlook.load,
         catalog=engine.models.catalog,
         billing=engine.billing,
         currency=config.billing.currency,

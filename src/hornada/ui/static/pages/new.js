@@ -1,0 +1,121 @@
+// A new batch in three steps on one page: the file, its check, the create.
+import { get, post, upload } from "../lib/api.js";
+import { html, useEffect, useRef, useState } from "../lib/html.js";
+import { number, percent, size, t } from "../lib/i18n.js";
+import { infer, read } from "../lib/lines.js";
+import { useLoad } from "../lib/load.js";
+import { go, to } from "../lib/route.js";
+import { Button, Card, Fault, Page } from "../parts/basic.js";
+import { Field } from "../parts/dialog.js";
+import { Findings } from "../parts/findings.js";
+import { Icon } from "../parts/icon.js";
+import { say } from "../parts/notice.js";
+
+const ENDPOINTS = ["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/rerank", "/v1/moderations"];
+const LOOKED_AT = 200; // MiB: larger files are not counted here
+
+export function NewBatch() {
+  const [file, setFile] = useState(null);
+  const [seen, setSeen] = useState({});
+  const [endpoint, setEndpoint] = useState("");
+  const [name, setName] = useState("");
+  const [step, setStep] = useState({ at: "choose" });
+  const abort = useRef(null);
+  const models = useLoad((stop) => get("/models/capacity", {}, stop), []);
+
+  const choose = async (found) => {
+    setStep({ at: "choose" });
+    setFile(found);
+    setName((found.name ?? "").replace(/\.(jsonl|ndjson|json|txt)$/i, ""));
+    const told = await infer(found);
+    setSeen(told);
+    if (ENDPOINTS.includes(told.endpoint)) setEndpoint(told.endpoint);
+    else setEndpoint((before) => before || ENDPOINTS[0]);
+    if (found.size < LOOKED_AT << 20) read(found, [], true).then(({ lines }) => setSeen((before) => ({ ...before, lines })), () => {});
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const created = new FormData(event.target).get("name").trim();
+    abort.current = new AbortController();
+    try {
+      setStep({ at: "upload", part: 0 });
+      const stored = await send(file, (part) => setStep({ at: part < 1 ? "upload" : "check", part }), abort.current.signal);
+      setStep({ at: "check" });
+      const report = await check(stored.id, endpoint);
+      if (report && !report.valid) return setStep({ at: "faults", ...report });
+      setStep({ at: "create" });
+      const batch = await post("/batches", { input_file_id: stored.id, endpoint, completion_window: "24h", ...(created ? { metadata: { name: created } } : {}) });
+      say(t("new.created"));
+      go(`batches/${batch.id}`);
+    } catch (error) {
+      setStep(error.name === "AbortError" ? { at: "choose" } : { at: "choose", error });
+    }
+    return undefined;
+  };
+  const busy = ["upload", "check", "create"].includes(step.at);
+  return html`<${Page} title=${t("new")} lead=${t("new.lead")} back=${{ href: to("batches"), text: t("nav.batches") }}>
+    <form class="new-form" onSubmit=${submit}>
+      <${Drop} file=${file} seen=${seen} choose=${choose} disabled=${busy} />
+      ${file && html`<${Card} label=${t("new.settings")}>
+        <div class="grid">
+          <${Field} label=${t("new.name")} name="name" value=${name} maxlength="512" hint=${t("new.name.hint")} onInput=${(event) => setName(event.target.value)} />
+          <${Field} label=${t("endpoint")} name="endpoint" value=${endpoint} options=${ENDPOINTS.map((each) => [each, each])} hint=${t(seen.endpoint ? "new.endpoint.found" : "new.endpoint.guess")} onChange=${(event) => setEndpoint(event.target.value)} />
+        </div>
+        <${Known} seen=${seen} models=${models.data?.data} />
+        <div aria-live="polite">${busy && html`<div class="working"><p>${t(`new.${step.at}`, { part: percent(step.part ?? 0) })}</p><div class="progress big ${step.at === "upload" ? "" : "endless"}" role="progressbar" aria-label=${t(`new.${step.at}`, { part: "" })} aria-valuemin="0" aria-valuemax="100" aria-valuenow=${step.at === "upload" ? Math.round(100 * step.part) : undefined}><span class="done" style=${{ width: step.at === "upload" ? `${100 * step.part}%` : "100%" }} /></div></div>`}</div>
+        <${Fault} error=${step.error} />
+        <div class="actions end">
+          ${busy ? html`<${Button} onClick=${() => abort.current?.abort()}>${t("new.stop")}</${Button}>` : html`<${Button} onClick=${() => setFile(null)}>${t("new.other")}</${Button}>`}
+          <${Button} type="submit" kind="primary" icon="play" busy=${busy}>${t("new.submit")}</${Button}>
+        </div>
+      </${Card}>`}
+      ${step.at === "faults" && html`<${Faults} step=${step} file=${file} />`}
+    </form>
+    ${!file && html`<${Shape} />`}
+  </${Page}>`;
+}
+
+function send(file, onProgress, abort) {
+  const form = new FormData();
+  form.append("purpose", "batch");
+  form.append("file", file, file.name || "input.jsonl");
+  return upload("/files", form, onProgress, abort);
+}
+
+// The whole check without running anything; null where the server has no such call.
+async function check(fileId, endpoint) {
+  return post("/batches/validate", { input_file_id: fileId, endpoint });
+}
+
+function Known({ seen, models }) {
+  const model = models?.find((each) => each.id === seen.model);
+  if (!seen.model && !seen.lines) return null;
+  return html`<p class="note facts"><${Icon} name="check" size=${15} />${seen.lines ? html`<span>${t("new.lines", { n: number(seen.lines) })}</span>` : null}${seen.model && html`<span>${t("model")}: <code><bdi>${seen.model}</bdi></code></span>`}${model && html`<span>${t("new.free", { n: number(model.free) })}</span>`}</p>`;
+}
+
+function Faults({ step, file }) {
+  const heading = useRef();
+  useEffect(() => heading.current?.scrollIntoView({ block: "start" }), []);
+  return html`<div ref=${heading}><div class="alert bad" role="alert"><${Icon} name="warning" /><p>${t("new.faults")}</p></div>
+    <${Findings} findings=${step.errors} file=${file} more=${step.more} /></div>`;
+}
+
+function Drop({ file, seen, choose, disabled }) {
+  const [over, setOver] = useState(false);
+  const drop = (event) => {
+    event.preventDefault();
+    setOver(false);
+    const [found] = event.dataTransfer.files;
+    if (found && !disabled) choose(found);
+  };
+  return html`<div class="drop ${over ? "over" : ""} ${file ? "chosen" : ""}" onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+    <${Icon} name=${file ? "files" : "upload"} size=${36} />
+    ${file ? html`<p class="drop-name"><bdi>${file.name}</bdi></p><p class="note">${size(file.size)}${seen.lines ? ` · ${t("new.lines", { n: number(seen.lines) })}` : ""}</p>` : html`<p class="drop-name">${t("new.drop")}</p><p class="note">${t("new.drop.note")}</p>`}
+    <label class="button ${file ? "" : "primary"}"><span>${t(file ? "new.other" : "new.choose")}</span><input class="unseen" type="file" accept=".jsonl,.ndjson,.json,.txt,application/jsonl,application/x-ndjson" disabled=${disabled} onChange=${(event) => event.target.files[0] && choose(event.target.files[0])} /></label>
+  </div>`;
+}
+
+function Shape() {
+  const line = '{"custom_id": "doc-1", "method": "POST", "url": "/v1/chat/completions",\n "body": {"model": "…", "messages": [{"role": "user", "content": "…"}]}}';
+  return html`<${Card} title=${t("new.shape")} note=${t("new.shape.note")}><pre class="raw" tabindex="0"><code>${line}</code></pre></${Card}>`;
+}
