@@ -89,7 +89,7 @@ class App:
             self._check_open(call)
             call.principal = await self._admission.principal(_token(call.scope))
             if found.route.mounted:
-                count(call, self._meter)
+                await count(call, self._meter)
             _check_belongs(call, found.route)
         return await found.route.handler(call)
 

@@ -2,17 +2,21 @@
 
 import asyncio
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from hornada.api.call import JSON_LIMIT, Call, Headers, Response, start
 from hornada.engine.meter import Meter, Metered
+
+if TYPE_CHECKING:
+    from hornada.engine.shared_meter import SharedMeter
 
 LINGER_BYTES = 128 * 1024 * 1024
 LINGER_S = 5.0
 
 
-def count(call: Call, meter: Meter) -> None:
+async def count(call: Call, meter: "Meter | SharedMeter") -> None:
     """Counts a call of a known caller; raises Refusal RATE_LIMIT_EXCEEDED. Whatever answers it carries the headers."""
-    metered = meter.take(call.principal)
+    metered = await meter.take(call.principal)
     if metered is None:
         return
     call.send.headers = headers(metered)

@@ -13,7 +13,8 @@ _CALL = _MINUTE
 
 Whole numbers: nothing drifts, however long a bucket is in use.
 """
-_LONGEST_WAIT_S = 60
+LONGEST_WAIT_S = 60
+"""What a caller is told to wait at most."""
 
 
 class Metered(Struct, frozen=True, kw_only=True):
@@ -48,7 +49,7 @@ class Meter:
         self._clock = clock
         self._buckets: dict[str, _Bucket] = {}
 
-    def take(self, principal: Principal) -> Metered | None:
+    async def take(self, principal: Principal) -> Metered | None:
         """Counts a call, unless a limit is reached: then nothing is counted. None for the operator, who has no limit.
 
         A key with a limit of its own draws on its organization's too, and the lower one holds.
@@ -124,7 +125,7 @@ class _Bucket:
             limit=self.limit,
             remaining=self.room // _CALL,
             reset_s=_seconds(self.used, self.limit),
-            wait_s=None if granted else min(max(1, self.wait_s), _LONGEST_WAIT_S),
+            wait_s=None if granted else min(max(1, self.wait_s), LONGEST_WAIT_S),
             of_key=of_key,
         )
 

@@ -34,9 +34,10 @@ CREATE TABLE load (
   PRIMARY KEY (model, process)
 );
 
--- Token buckets: what calls have used of one, as of a moment.
+-- Token buckets: what calls have used of one, as of a moment, and how many calls the last who asked was given.
 CREATE TABLE rate (
   bucket TEXT PRIMARY KEY,
   used BIGINT NOT NULL,
-  at BIGINT NOT NULL
+  at BIGINT NOT NULL,
+  taken BIGINT NOT NULL
 );
