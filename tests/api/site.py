@@ -35,6 +35,7 @@ from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
+from hornada.engine.watching import Watching
 from hornada.store import connect, ledger
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
@@ -97,6 +98,7 @@ async def open_site(
     stopping: Callable[[], bool] = lambda: False,
     access_log: bool = False,
     waiting_for: Callable[[Batch], str | None] = lambda _: None,
+    onlookers: int = 1000,
 ) -> AsyncIterator[Site]:
     """Opens an application with one organization whose key is ``KEY``; ``ready`` are reasons why it is not."""
     clock, limits = Hands(), Limits(file_bytes=4096)
@@ -126,12 +128,14 @@ async def open_site(
         blobs = open_blobs(f"file://{folder}/blobs")
         files = Files(db, blobs, clock, limits)
         batches = Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None)
+        pace = Pace(db, clock, waiting_for)
         services = Services(
             files=files,
             uploads=Uploads(db, blobs, clock, files),
             batches=batches,
             joining=Joining(db, blobs, batches),
-            pace=Pace(db, clock, waiting_for),
+            pace=pace,
+            watching=Watching(db, batches, pace, every_s=0.02, most=onlookers),
             admission=admission,
             meter=Meter(clock),
             gateway=gateway,

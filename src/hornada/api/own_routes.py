@@ -1,6 +1,7 @@
-"""Routes of our own under ``/batches``: results joined with their input."""
+"""Routes of our own under ``/batches``: results beside their input, and events."""
 
-from hornada.api.own_schemas import ResultLine
+from hornada.api.batch_events import EventCalls
+from hornada.api.own_schemas import BatchEvent, ResultLine
 from hornada.api.results import QUERY, ResultCalls
 from hornada.api.router import Answer, Route
 from hornada.api.services import Services
@@ -9,7 +10,7 @@ from hornada.core.errors import Code
 
 def routes(services: Services) -> tuple[Route, ...]:
     """All of them."""
-    return _results(ResultCalls(services))
+    return (*_results(ResultCalls(services)), *_events(EventCalls(services)))
 
 
 def _results(calls: ResultCalls) -> tuple[Route, ...]:
@@ -31,5 +32,19 @@ def _results(calls: ResultCalls) -> tuple[Route, ...]:
                 Code.STRING_ABOVE_MAX_LENGTH,
             ),
             query=QUERY,
+        ),
+    )
+
+
+def _events(calls: EventCalls) -> tuple[Route, ...]:
+    return (
+        Route(
+            method="GET",
+            path="/batches/{id}/events",
+            name="watchBatch",
+            summary="Server-sent events that tell how a batch gets on, until it has ended",
+            handler=calls.events,
+            answer=Answer(media="text/event-stream", schemas=(BatchEvent,)),
+            codes=(Code.BATCH_NOT_FOUND,),
         ),
     )

@@ -2,11 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-
-class Strict(Struct, kw_only=True, forbid_unknown_fields=True):
-    """An object whose keys are all known."""
+from hornada.api.schemas import BatchObject, BatchProgress, Strict
 
 
 class LineResponse(Strict):
@@ -36,3 +34,14 @@ class ResultLine(Strict):
     )
     status: Literal["succeeded", "failed"] | UnsetType = UNSET
     input: Annotated[dict[str, Any], Meta(description="The request's body.")] | UnsetType | None = UNSET
+
+
+class BatchEvent(Strict):
+    """The data of one event: ``batch.progress`` while the batch lives, at last ``batch.completed`` or the like.
+
+    ``batch`` is spelled by the dialect (Novita's is another object), ``progress`` is the same in each.
+    """
+
+    type: Literal["batch.progress", "batch.completed", "batch.failed", "batch.expired", "batch.cancelled"]
+    batch: BatchObject
+    progress: BatchProgress

@@ -18,10 +18,11 @@ from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
 from hornada.engine.joining import Joining
 from hornada.engine.meter import Meter
-from hornada.engine.pace import Pace
 from hornada.engine.outlook import Load
+from hornada.engine.pace import Pace
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
+from hornada.engine.watching import Watching
 
 
 class Readiness(Struct, frozen=True):
@@ -45,6 +46,7 @@ class Services:
     batches: Batches
     joining: Joining
     pace: Pace
+    watching: Watching
     admission: Admission
     meter: Meter
     gateway: Gateway

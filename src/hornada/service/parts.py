@@ -36,6 +36,7 @@ from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
+from hornada.engine.watching import Watching
 from hornada.service.installation import Installation, spelling
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
@@ -177,3 +178,4 @@ class Parts:
         self.news.tell(Topic.READY)
         self.news.tell(Topic.DRAINED)  # of a batch that was cancelled meanwhile no line runs
         self.pace = Pace(db, clock, self.outlook.waiting_for)
+        self.watching = Watching(db, self.batches, self.pace)

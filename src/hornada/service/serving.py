@@ -267,6 +267,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         traffic=traffic,
         access_log=config.server.access_log,
         pace=engine.pace,
+        watching=engine.watching,
         traced=engine.tracing.call if engine.tracing else None,
         metrics=metrics,
         dialects=config.server.dialects,

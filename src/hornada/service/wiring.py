@@ -89,6 +89,7 @@ class Engine(Parts):
                 pass
         with contextlib.suppress(HornadaError):
             await self.admission.uses.once()
+        await self.watching.close()
         await self.servers.close()
         if self._guard is not None:
             await self._guard.close()
