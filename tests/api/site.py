@@ -16,12 +16,14 @@ from hornada.core.batch import Batch, Usage
 from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND
 from hornada.core.limits import Limits
+from hornada.core.webhook import WebhookRules
 from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
 from hornada.engine.billing import Billing
 from hornada.engine.budget import Budget
 from hornada.engine.capacity import Gates
+from hornada.engine.courier import Courier
 from hornada.engine.curator import Curator
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
@@ -35,11 +37,14 @@ from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
+from hornada.engine.webhooks import Webhooks
 from hornada.engine.watching import Watching
 from hornada.store import connect, ledger
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
+from hornada.upstream.postman import Postman
 from tests.conftest import Hands
+from tests.engine.receiver import HERE
 
 KEY = "sk-test"
 OPERATOR_KEY = "sk-operator"
@@ -129,6 +134,7 @@ async def open_site(
         files = Files(db, blobs, clock, limits)
         batches = Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None)
         pace = Pace(db, clock, waiting_for)
+        rules, postman = WebhookRules(allow_http=True, allow_networks=("127.0.0.0/8",), endpoints=3), Postman(HERE)
         services = Services(
             files=files,
             uploads=Uploads(db, blobs, clock, files),
@@ -153,6 +159,7 @@ async def open_site(
             ),
             curator=Curator(db, clock, models, on_changed=lambda: None),
             survey=Survey(db),
+            webhooks=Webhooks(db, clock, rules, Courier(db, clock, rules, postman.post), on_due=lambda: None),
             batches_enabled=batches_enabled,
         )
         app = build(services)
@@ -160,6 +167,7 @@ async def open_site(
         headers = {"authorization": f"Bearer {KEY}"}
         async with httpx2.AsyncClient(transport=transport, base_url="http://hornada", headers=headers) as client:
             yield Site(app, client, db, clock, admission, traffic)
+        await postman.close()
     finally:
         await db.close()
 

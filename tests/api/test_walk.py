@@ -20,6 +20,9 @@ BODIES: dict[str, Any] = {
     "createKey": {"name": "mine"},
     "addCredit": {"amount": 1},
     "completeUpload": {"part_ids": []},
+    "adminCreateWebhookEndpoint": {"url": "https://example.com/", "event_types": ["batch.failed"]},
+    "changeWebhookEndpoint": {"enabled": False},
+    "adminChangeWebhookEndpoint": {"enabled": False},
 }
 """Bodies that the routes would take."""
 
@@ -56,6 +59,8 @@ async def ids(tmp_path: Path) -> AsyncIterator[Ids]:
         batch = (await site.create(file)).json()["id"]
         about = {"bytes": 3, "filename": "a.jsonl", "mime_type": "application/jsonl", "purpose": "batch"}
         upload = (await site.client.post("/v1/uploads", json=about)).json()["id"]
+        hook = {"url": "https://example.com/", "event_types": ["batch.failed"]}
+        hook = (await site.client.post("/v1/webhook_endpoints", json=hook)).json()["id"].removeprefix("whe_")
         operator = {"authorization": f"Bearer {OPERATOR_KEY}"}
 
         async def post(path: str, **body: str) -> Any:
@@ -73,6 +78,9 @@ async def ids(tmp_path: Path) -> AsyncIterator[Ids]:
             "/files": file.removeprefix("file-"),
             "/batches": batch.removeprefix("batch_"),
             "/uploads": upload.removeprefix("upload_"),
+            "/webhook_endpoints": hook,
+            "/admin/webhook_endpoints": hook,
+            "/admin/organizations/{id}/webhook_endpoints": hook,
             "/admin/batches": batch.removeprefix("batch_"),
             "/admin/organizations": first,
             "/admin/members": member,
@@ -167,3 +175,5 @@ async def _untouched(ids: Ids) -> None:
     assert (first["name"], first["status"]) == ("default", "active")
     members = (await ids.site.client.get(f"/admin/organizations/{first['id']}/members")).json()["data"]
     assert [member["role"] for member in members] == ["admin"]
+    (hook,) = (await ids.site.client.get("/v1/webhook_endpoints")).json()["data"]
+    assert (hook["status"], hook["updated_at"]) == ("enabled", hook["created_at"])

@@ -23,7 +23,7 @@ def page() -> str:
     """Every route with the codes that it may refuse with."""
     nothing = cast(
         "Services",
-        SimpleNamespace(**{**dict.fromkeys(Services.__annotations__), "limits": Limits(), "batches_enabled": True}),
+        SimpleNamespace(**{**dict.fromkeys(Services.__annotations__), "limits": Limits(), "batches_enabled": True, "webhooks_enabled": True}),
     )
     found = routes(nothing, dict, bytes)
     bases = table(("Base path", "Dialect"), [(code(path), name) for path, name in DEFAULT_DIALECTS.items()])

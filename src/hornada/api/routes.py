@@ -36,6 +36,8 @@ from hornada.api.schemas import (
     ReadinessObject,
 )
 from hornada.api.services import Services
+from hornada.api.webhook_calls import WebhookCalls
+from hornada.api.webhook_routes import routes as webhook_routes
 from hornada.core.catalog import ENDPOINTS
 from hornada.core.errors import Code
 
@@ -111,6 +113,7 @@ def table(services: Services, document: Callable[[], dict[str, Any]], page: Call
         *batches,
         *_models(ModelCalls(services)),
         *money_routes.routes(BillingCalls(services)),
+        *(webhook_routes(WebhookCalls(services)) if services.webhooks_enabled else ()),
         *_regular(Regular(services.gateway)),
         *catalog_routes.routes(CatalogCalls(services)),
         *admin_routes(services),

@@ -22,6 +22,7 @@ from hornada.engine.outlook import Load
 from hornada.engine.pace import Pace
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
+from hornada.engine.webhooks import Webhooks
 from hornada.engine.watching import Watching
 
 
@@ -59,6 +60,8 @@ class Services:
     administration: Administration
     curator: Curator
     survey: Survey
+    webhooks: Webhooks
+    webhooks_enabled: bool = True
     batches_enabled: bool = True
     stopping: Callable[[], bool] = lambda: False
     traffic: Traffic = field(default_factory=Traffic)

@@ -18,6 +18,7 @@ from hornada.core.limits import Limits
 from hornada.core.model_table import read_model
 from hornada.core.money import BillingRules
 from hornada.core.table import Problems, Raw, is_table, join, read_table, shown
+from hornada.core.webhook import WebhookRules
 
 
 def parse(raw: Raw, problems: Problems) -> Config | None:
@@ -38,6 +39,7 @@ def parse(raw: Raw, problems: Problems) -> Config | None:
         storage=_storage(raw.get("storage", {}), top["data"]),
         limits=Limits(**sections["limits"]),
         billing=BillingRules(**sections["billing"]),
+        webhooks=WebhookRules(**sections["webhooks"]),
         models=tuple(models),
         aliases=aliases,
         plans=plans,

@@ -13,6 +13,7 @@ from hornada.core.kinds import (
     DATABASE,
     FLAG,
     MOST_SECONDS,
+    NETWORKS,
     ORIGINS,
     SECRET,
     TABLE,
@@ -27,6 +28,7 @@ from hornada.core.kinds import (
 from hornada.core.limits import Limits
 from hornada.core.money import MOST_AMOUNT, BillingRules
 from hornada.core.table import Setting, rows
+from hornada.core.webhook import WebhookRules
 
 TOP = (
     Setting("role", one_of(ProcessRole), 'What this process does; only "all" is built so far', "all"),
@@ -115,6 +117,23 @@ BILLING = rows(
     ),
 )
 
+WEBHOOKS = rows(
+    "webhooks",
+    WebhookRules,
+    ("enabled", FLAG, "When false, there are no webhooks, and their paths answer 404"),
+    ("allow_http", FLAG, "Take `http` URLs too, which anybody on the way can read"),
+    ("allow_private", FLAG, "Send to any address, this machine and its network included"),
+    ("allow_networks", NETWORKS, "Networks that may be sent to though they are not public"),
+    ("timeout_s", seconds(0.1), "Deadline of one attempt, from looking the name up to the answer, in seconds"),
+    ("endpoints", whole(0, 1000), "Most endpoints of an organization"),
+    (
+        "disable_after_s",
+        whole(3600, MOST_SECONDS),
+        "Seconds after which an endpoint is disabled to which nothing could be delivered, though it was tried each day",
+    ),
+    ("log_lifetime_s", whole(60, MOST_SECONDS), "Seconds for which a delivery that has ended stays in the log"),
+)
+
 BOOTSTRAP = (
     *rows("bootstrap", BootstrapSettings, ("organization", TEXT, "Name of the first organization")),
     Setting("bootstrap.key", SECRET, "Its key; one is made and printed once if none is given", secret=True),
@@ -142,9 +161,10 @@ SECTIONS: dict[str, tuple[Setting, ...]] = {
     "storage": STORAGE,
     "limits": LIMITS,
     "billing": BILLING,
+    "webhooks": WEBHOOKS,
     "bootstrap": BOOTSTRAP,
 }
 """The plain tables of the file."""
 
-SETTINGS: tuple[Setting, ...] = (*TOP, *SERVER, *STORAGE, *LIMITS, *BILLING, *BOOTSTRAP, *TABLED)
+SETTINGS: tuple[Setting, ...] = (*TOP, *SERVER, *STORAGE, *LIMITS, *BILLING, *WEBHOOKS, *BOOTSTRAP, *TABLED)
 """Every setting that an environment variable can hold; tables are JSON there."""

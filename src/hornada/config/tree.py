@@ -8,6 +8,7 @@ from hornada.core.account import Plan
 from hornada.core.catalog import Model
 from hornada.core.limits import Limits
 from hornada.core.money import BillingRules
+from hornada.core.webhook import WebhookRules
 
 DIALECTS: tuple[str, ...] = ("infernode", "novita", "openai", "azure")
 """The names that ``[server.dialects]`` may use."""
@@ -73,6 +74,7 @@ class Config(Struct, frozen=True, kw_only=True):
     storage: StorageSettings
     limits: Limits
     billing: BillingRules = BillingRules()
+    webhooks: WebhookRules = WebhookRules()
     models: tuple[Model, ...]
     aliases: dict[str, str]
     plans: dict[str, Plan]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -155,6 +156,10 @@ def _origin(value: object) -> str:
     return text.lower()
 
 
+def _network(value: object) -> str:
+    return str(ip_network(_text(value).strip()))
+
+
 def _database(value: object) -> str:
     text = _text(value)
     if text.startswith("sqlite:///") and text != "sqlite:///":
@@ -192,6 +197,7 @@ URL = Kind('a URL with its scheme, such as "http://127.0.0.1:11434/v1"', _url)
 URLS = list_of(URL, "URLs")
 ORIGIN = Kind('an origin such as "https://app.example.com", or "*"', _origin)
 ORIGINS = list_of(ORIGIN, "origins")
+NETWORKS = list_of(Kind('a network such as "10.0.0.0/8"', _network), "networks")
 DATABASE = Kind('"sqlite:///PATH" or "postgresql://USER@HOST/NAME"', _database)
 BLOBS = Kind('"file://FOLDER" or "s3://BUCKET/PREFIX"', _blobs)
 TABLE = Kind("a table", _table, json.loads)

@@ -26,6 +26,8 @@ class Topic(StrEnum):
     """Keys, members, organizations or plans were changed."""
     CATALOG = "catalog"
     """Models, aliases or prices were changed."""
+    EVENTS = "events"
+    """There is something to tell webhooks."""
     ERASING = "erasing"
     """An organization is to be erased."""
 

@@ -10,12 +10,14 @@ from hornada.core.catalog import Model, Server
 from hornada.core.limits import Limits
 from hornada.core.line import Spelling
 from hornada.core.money import BillingRules
+from hornada.core.webhook import WebhookRules
 from hornada.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from hornada.service.tracing import Tracing
 
 _BILLING = BillingRules()
+_WEBHOOKS = WebhookRules()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ class Installation:
     aliases: Mapping[str, str]
     plans: Mapping[str, Plan]
     billing: BillingRules = _BILLING
+    webhooks: WebhookRules = _WEBHOOKS
     upstream: Sequence[Server] = ()
     operator_key: str | None = None
     tracing: "Tracing | None" = None

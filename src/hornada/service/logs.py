@@ -9,7 +9,7 @@ from typing import Any
 from hornada.config import ServerSettings
 
 TEXT = "%(asctime)s %(levelname)s %(message)s"
-FIELDS = ("request_id", "key_id", "method", "path", "status", "ms")
+FIELDS = ("request_id", "key_id", "method", "path", "status", "ms", "endpoint_id", "delivery_id")
 """What a record may hold beside its message."""
 
 

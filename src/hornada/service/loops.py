@@ -20,6 +20,7 @@ class Loops:
 
     def __init__(self, parts: Parts, installation: Installation) -> None:
         self._parts = parts
+        self._delivers = installation.webhooks.enabled
         self._keep = installation.keep
         self._asked_at = -_DISCOVER_S
         self._dispatch = Looper("dispatcher", parts.dispatcher.once, FLUSH_S)
@@ -28,6 +29,7 @@ class Loops:
         self._watch = Looper("warden", parts.warden.once, 0.5)
         self._tidy = Looper("tidier", self._tidied, 30.0)
         self._erase = Looper("eraser", parts.eraser.once, 1.0)
+        self._deliver = Looper("courier", parts.courier.once, 1.0)
         self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
         self.all = [
             self._dispatch,
@@ -38,6 +40,7 @@ class Loops:
             self._tidy,
             Looper("usage", parts.usage.once, 0.5),
             self._erase,
+            *([self._deliver] if self._delivers else []),
             Looper("key uses", parts.admission.uses.once, 5.0),
             Looper("budget", parts.budget.once, REFRESH_S),
             Looper("tuner", parts.tuner.once, TUNE_S),
@@ -65,6 +68,8 @@ class Loops:
         on(Topic.RIGHTS, parts.admission.forget, self._watch.ring)
         on(Topic.CATALOG, self._watch.ring, self._dispatch.ring)
         on(Topic.ERASING, self._erase.ring)
+        on(Topic.EVENTS, self._deliver.ring)
+        parts.courier.bell(self._deliver.ring)
         parts.dispatcher.bell(self._dispatch.ring)
         parts.budget.bell(self._dispatch.ring)
 

@@ -12,6 +12,7 @@ from hornada.engine.billing import Billing
 from hornada.engine.budget import Budget
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
+from hornada.engine.courier import Courier
 from hornada.engine.curator import Curator
 from hornada.engine.dispatcher import Dispatcher
 from hornada.engine.eraser import Eraser
@@ -24,6 +25,7 @@ from hornada.engine.lookout import Lookout
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.news import News, Topic
+from hornada.engine.outbox import Outbox
 from hornada.engine.outlook import Outlook
 from hornada.engine.reaper import Reaper
 from hornada.engine.room import Room
@@ -36,10 +38,12 @@ from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
+from hornada.engine.webhooks import Webhooks
 from hornada.engine.watching import Watching
 from hornada.service.installation import Installation, spelling
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
+from hornada.upstream.postman import Postman
 
 
 class Parts:
@@ -55,6 +59,7 @@ class Parts:
         self._shared(installation)
         self._control(installation)
         self._regular(installation)
+        self._notices(installation)
         self._batch(installation)
 
     def _shared(self, installation: Installation) -> None:
@@ -119,6 +124,16 @@ class Parts:
             tally=self.tally,
         )
 
+    def _notices(self, installation: Installation) -> None:
+        """What tells webhooks how batches ended."""
+        rules, told = installation.webhooks, self.news.teller(Topic.EVENTS)
+        self.outbox = Outbox(
+            batch_id=lambda dialect, bare: DIALECTS[dialect].batch_id(bare), ring=told, enabled=rules.enabled
+        )
+        self.postman = Postman(rules.networks)
+        self.courier = Courier(self.db, self.clock, rules, self.postman.post)
+        self.webhooks = Webhooks(self.db, self.clock, rules, self.courier, on_due=told)
+
     def _batch(self, installation: Installation) -> None:
         """What works on batches."""
         db, clock, limits, news, catalog = self.db, self.clock, installation.limits, self.news, self.models.catalog
@@ -147,6 +162,7 @@ class Parts:
             plans=self.plans,
             limits=limits,
             on_accepted=self._accepted,
+            outbox=self.outbox,
             unversioned=lambda dialect: DIALECTS[dialect].rules.unversioned,
             tally=self.tally,
         )
@@ -158,6 +174,7 @@ class Parts:
             spelling=spelling,
             limits=limits,
             on_ended=news.teller(Topic.ENDED),
+            outbox=self.outbox,
             tally=self.tally,
         )
         self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=news.teller(Topic.READY))

@@ -234,6 +234,7 @@ def installation(config: Config) -> Installation:
         plans=config.plans,
         operator_key=config.server.operator_key,
         billing=config.billing,
+        webhooks=config.webhooks,
         upstream=tuple(
             Server(url=url, api_key=config.upstream_api_key, ca_file=config.upstream_ca_file) for url in config.upstream
         ),
@@ -273,6 +274,8 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         dialects=config.server.dialects,
         administration=engine.administration,
         survey=engine.survey,
+        webhooks=engine.webhooks,
+        webhooks_enabled=config.webhooks.enabled,
         curator=engine.curator,
         batches_enabled=config.server.batches,
     )

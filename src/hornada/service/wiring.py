@@ -90,6 +90,8 @@ class Engine(Parts):
         with contextlib.suppress(HornadaError):
             await self.admission.uses.once()
         await self.watching.close()
+        await self.courier.close(grace_s)
+        await self.postman.close()
         await self.servers.close()
         if self._guard is not None:
             await self._guard.close()
