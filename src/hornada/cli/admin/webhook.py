@@ -31,12 +31,12 @@ class DeliveryState(StrEnum):
 def create(
     desk: Desk,
     org: OrgArgument,
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")],
+    address: Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")],
     event: EventFlag = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What it is called.")] = None,
 ) -> Answered:
     """Have events of an organization sent to a URL, every event if none is named; prints the secret that signs."""
-    body = {"url": url, "name": name, "event_types": [each.value for each in event or EventType]}
+    body = {"url": address, "name": name, "event_types": [each.value for each in event or EventType]}
     made = desk("POST", "organizations", desk.organization(org), "webhook_endpoints", body=body)
     return Answered(made, ("id", "name", "url", "event_types", "signing_secret"), note="The secret is shown only now.")
 
@@ -51,14 +51,14 @@ def listing(desk: Desk, org: OrgArgument) -> Answered:
 def change(
     desk: Desk,
     endpoint: EndpointArgument,
-    url: Annotated[
-        str | None, typer.Option("--url-to", metavar="URL", help="Where events are sent from now on.")
+    address: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="Where events are sent from now on.")
     ] = None,
     event: EventFlag = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What it is called.")] = None,
 ) -> Answered:
     """Change what is given of a webhook endpoint."""
-    body = {"url": url, "name": name, "event_types": [each.value for each in event] if event else None}
+    body = {"url": address, "name": name, "event_types": [each.value for each in event] if event else None}
     return Answered(desk("PATCH", "webhook_endpoints", endpoint, body=body), _COLUMNS)
 
 
