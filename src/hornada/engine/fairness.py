@@ -104,10 +104,11 @@ class FairQueue:
             flow = self._waiting[org]
             batch = flow.batch()
             course = flow.courses[batch]
-            line = course.chunks[0].pop() if self._runs(course.chunks[0]) else None
+            held = course.chunks[0]
+            line = held.pop() if self._runs(held) else None
             if line is not None:
                 flow.in_flight += 1
-                return course.chunks[0], line
+                return held, line
             course.chunks.popleft()
             if not course.chunks:
                 del flow.courses[batch]

@@ -74,6 +74,7 @@ class Held:
 
     __slots__ = (
         "_backlog",
+        "_cost",
         "_done",
         "_n_failed",
         "_n_ok",
@@ -115,6 +116,7 @@ class Held:
         self._seq = 0
         self._passed_to: str | None = None
         self._pending: list[tuple[int, Reply, bytes]] = []
+        self._cost = 0
         self._unsaved: Take | None = None
 
     @property
@@ -131,16 +133,15 @@ class Held:
     def unbooked(self) -> int:
         """Micro-units of its results that are not yet in the ledger."""
         taken = self._unsaved.amount if self._unsaved is not None else 0
-        return taken + sum(reply.cost for _, reply, _ in self._pending)
+        return taken + self._cost
 
     def pop(self) -> int | None:
         """The next line that was never sent by this process and has no result; None when there is none."""
-        while self._next < len(self.requests):
-            line = self._next
-            self._next += 1
-            if not self._done[line >> 3] & (1 << (line & 7)):
-                return line
-        return None
+        line, n, done = self._next, len(self.requests), self._done
+        while line < n and done[line >> 3] & (1 << (line & 7)):
+            line += 1
+        self._next = line + 1
+        return line if line < n else None
 
     def settle(self, line: int, reply: Reply) -> None:
         """A line has its result."""
@@ -150,9 +151,11 @@ class Held:
         self._pending.append((line, reply, written))
         self._backlog.bytes += len(written)
         self.left -= 1
+        self._cost += reply.cost
         if self.purse is not None:
             self.purse.spend(reply.cost)
-        self.tries.pop(line, None)
+        if self.tries:
+            self.tries.pop(line, None)
 
     def pass_on(self, line: int, model: str) -> None:
         """A line has no result here, because it asks for another model now."""
@@ -177,11 +180,11 @@ class Held:
         self.saved()
         self._backlog.bytes -= sum(len(written) for _, _, written in self._pending)
         self._backlog = Backlog()
-        self._pending = []
+        self._pending, self._cost = [], 0
 
     def _take(self) -> Take:
         entries, parts, offset = [], [], 0
-        usage, cost, answered, estimated = Usage(), 0, 0, False
+        input_, cached, output, reasoning, cost, answered, estimated = 0, 0, 0, 0, 0, 0, False
         failures = Counter[str]()
         for line, reply, written in self._pending:
             entries.append(Entry(line, reply.ok, offset, len(written)))
@@ -191,13 +194,17 @@ class Held:
             if reply.ok:
                 answered += 1
                 estimated = estimated or reply.estimated
-                usage += reply.usage
+                used = reply.usage
+                input_ += used.input
+                cached += used.cached
+                output += used.output
+                reasoning += used.reasoning
                 cost += reply.cost
             else:
                 failures[code_of(reply.status, reply.body)] += 1
         self._n_ok += answered
         self._n_failed += len(entries) - answered
-        self._pending = []
+        self._pending, self._cost = [], 0
         self._seq += 1
         chunk = replace(self.work.chunk, done=bytes(self._done), n_ok=self._n_ok, n_failed=self._n_failed)
         data = b"".join(parts)
@@ -209,7 +216,7 @@ class Held:
             sha256=hashlib.sha256(data).hexdigest(),
             lines=answered,
             failed=len(entries) - answered,
-            usage=usage,
+            usage=Usage(input_, cached, output, reasoning),
             amount=cost,
             failures=failures,
             estimated=estimated,
