@@ -70,7 +70,10 @@ def test_a_run_that_was_done_already_says_so_and_exits_as_it_did_then(capsys: py
     done = Progress(total=4, completed=3, failed=1, status=Status.COMPLETED, already=True)
     code, said = outcome(capsys, done)
     assert code == 1
-    assert said == "already done: 4 lines, 1 failed. Results: out.jsonl. To run it again: --overwrite.\n"
+    assert said == (
+        "already done: 4 lines, 1 failed. Results: out.jsonl. To run it again: --overwrite.\n"
+        "To run what failed again: the same command with --retry-failed.\n"
+    )
     assert outcome(capsys, replace(done, completed=4, failed=0))[0] == 0
 
 
@@ -126,7 +129,7 @@ def test_a_line_is_said_when_something_else_is_told_or_five_seconds_have_gone_by
     lines.update(state(Status.FINALIZING, 3, 1, message="writing results"))
     assert out.getvalue().splitlines() == [
         "in progress: 1 of 4 lines",
-        "in progress: 3 of 4 lines",
+        "in progress: 3 of 4 lines, 24.0 lines/min, 2 s left",
         "finalizing: 4 of 4 lines, 1 failed",
         "finalizing: 4 of 4 lines, 1 failed (writing results)",
     ]
@@ -160,11 +163,11 @@ def test_a_wrong_call_exits_2_and_says_why(
 def test_the_bar_is_drawn_on_a_terminal() -> None:
     program = (
         "import asyncio, sys, time\n"
-        "from hornada.cli.progress import reporter, Bar\n"
+        "from hornada.cli.progress import reporter, Block\n"
         "from hornada.core.batch import Status\n"
         "from hornada.core.run import Progress\n"
         "with reporter(sys.stderr, time.monotonic) as shown:\n"
-        "    assert isinstance(shown, Bar)\n"
+        "    assert isinstance(shown, Block)\n"
         "    shown.update(Progress(total=9, completed=7, failed=1, status=Status.IN_PROGRESS))\n"
     )
     controller, terminal = os.openpty()

@@ -9,9 +9,9 @@ from tools.reference.markdown import head, table
 
 EXITS = {
     ExitCode.DONE: "done",
-    ExitCode.SOME_FAILED: "some lines failed, or the batch was stopped (`run`)",
+    ExitCode.SOME_FAILED: "some lines failed, or the batch expired or was cancelled (`run`, `watch`, `submit --wait`, `results`)",
     ExitCode.USAGE: "wrong usage, wrong configuration, or an input file with faults",
-    ExitCode.UNREACHABLE: "the model server could not be reached",
+    ExitCode.UNREACHABLE: "the server could not be reached",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
 }
 

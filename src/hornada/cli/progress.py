@@ -1,14 +1,20 @@
-"""How far a run is, on stderr: a bar where somebody looks at a terminal, a line now and then elsewhere."""
+"""How far a run or a batch is, on stderr: a block kept up to date on a terminal, a line now and then elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
+from hornada.cli.pace import Pace, spoken_time
 from hornada.core.batch import TERMINAL
 from hornada.core.run import Progress
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 PERIOD_S = 5
 """Seconds between two plain lines while the status stays the same."""
+_KINDS = 5
+"""Kinds of failures that are told apart."""
 
 
 class Reporter(Protocol):
@@ -25,13 +31,8 @@ class Reporter(Protocol):
         ...
 
 
-class Lines:
-    """Plain lines. ``monotonic`` counts seconds."""
-
-    def __init__(self, out: TextIO, monotonic: Callable[[], float]) -> None:
-        self._out = out
-        self._monotonic = monotonic
-        self._said: tuple[object, float] | None = None
+class Silent:
+    """Shows nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -42,33 +43,51 @@ class Lines:
         pass
 
     def update(self, progress: Progress) -> None:
+        """Nothing."""
+
+
+class Lines(Silent):
+    """Plain lines. ``monotonic`` counts seconds."""
+
+    def __init__(self, out: TextIO, monotonic: Callable[[], float]) -> None:
+        self._out = out
+        self._monotonic = monotonic
+        self._said: tuple[object, float] | None = None
+        self._pace = Pace()
+
+    def update(self, progress: Progress) -> None:
         """One line when something else is told than before, or five seconds have gone by; the end is told elsewhere."""
         now, news = self._monotonic(), (progress.status, progress.message)
+        self._pace.saw(_done(progress), now)
         if self._said and self._said[0] == news and now - self._said[1] < PERIOD_S:
             return
         self._said = (news, now)
         if progress.status not in TERMINAL:
-            print(_told(progress), file=self._out, flush=True)
+            print(_told(progress, self._pace), file=self._out, flush=True)
 
 
-class Bar:
-    """A progress bar with counts, rate and time left."""
+class Block(Silent):
+    """A bar with counts, and below it rate, time left, tokens, cost and the kinds of failures."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, monotonic: Callable[[], float]) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-        from rich.progress import Progress as Live
+        from rich.live import Live
+        from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
 
-        self._live = Live(
+        self._pace = Pace()
+        self._monotonic = monotonic
+        self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
+            TaskProgressColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=Console(file=out),
+            auto_refresh=False,
         )
-        self._task = self._live.add_task("starting", total=None, failed="")
+        self._live = Live(console=Console(file=out), refresh_per_second=4, get_renderable=self._shown)
+        self._task = self._bar.add_task("starting", total=None)
+        self._below = ""
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -81,22 +100,29 @@ class Bar:
 
     def update(self, progress: Progress) -> None:
         """Moves the bar."""
-        self._live.update(
+        self._pace.saw(_done(progress), self._monotonic())
+        self._bar.update(
             self._task,
-            description=progress.message or progress.status.replace("_", " "),
+            description=progress.status.replace("_", " "),
             total=progress.total or None,
-            completed=progress.completed + progress.failed,
-            failed=f"{progress.failed} failed" if progress.failed else "",
+            completed=_done(progress),
         )
+        parts = [part for part in (_speed(progress, self._pace), _used(progress)) if part]
+        failed = f"{progress.failed:,} failed{_kinds(progress.kinds)}" if progress.failed else ""
+        self._below = "\n".join(line for line in (" · ".join(parts), failed, progress.message or "") if line)
+
+    def _shown(self) -> "RenderableType":
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(self._bar, Text(self._below)) if self._below else self._bar
 
 
-def reporter(out: TextIO, monotonic: Callable[[], float]) -> Reporter:
-    """The bar for a terminal, lines for anything else."""
-    return Bar(out) if out.isatty() else Lines(out, monotonic)
-
-
-def _told(progress: Progress) -> str:
-    return f"{spoken(progress)} ({progress.message})" if progress.message else spoken(progress)
+def reporter(out: TextIO, monotonic: Callable[[], float], *, quiet: bool = False) -> Reporter:
+    """The block for a terminal, lines for anything else, nothing for who wants it quiet."""
+    if quiet:
+        return Silent()
+    return Block(out, monotonic) if out.isatty() else Lines(out, monotonic)
 
 
 def spoken(progress: Progress) -> str:
@@ -104,6 +130,52 @@ def spoken(progress: Progress) -> str:
     status = progress.status.replace("_", " ")
     if not progress.total:
         return status
-    done = progress.completed + progress.failed
     failed = f", {progress.failed} failed" if progress.failed else ""
-    return f"{status}: {done} of {progress.total} lines{failed}"
+    return f"{status}: {_done(progress)} of {progress.total} lines{failed}"
+
+
+def summary(progress: Progress) -> list[str]:
+    """What is to be told besides at the end: kinds of failures, tokens, cost."""
+    kinds = _kinds(progress.kinds).strip(" ()") if progress.failed else ""
+    return [line for line in (f"Failures: {kinds}" if kinds else "", _used(progress)) if line]
+
+
+def _told(progress: Progress, pace: Pace) -> str:
+    parts = [spoken(progress)]
+    if not progress.message:
+        parts += [part for part in (_speed(progress, pace), _used(progress)) if part and pace.rate]
+    said = ", ".join(parts) + (_kinds(progress.kinds) if progress.failed else "")
+    return f"{said} ({progress.message})" if progress.message else said
+
+
+def _done(progress: Progress) -> int:
+    return progress.completed + progress.failed
+
+
+def _speed(progress: Progress, pace: Pace) -> str:
+    if not pace.rate or progress.status in TERMINAL:
+        return ""
+    left = pace.left_s(progress.total - _done(progress))
+    rate = f"{pace.rate:,.1f} lines/s" if pace.rate >= 1 else f"{pace.rate * 60:,.1f} lines/min"
+    return rate if left is None else f"{rate}, {spoken_time(left)} left"
+
+
+def _used(progress: Progress) -> str:
+    if not progress.input_tokens and not progress.output_tokens:
+        return ""
+    cost = f", cost {money(progress.cost)}" if progress.cost else ""
+    return f"{progress.input_tokens:,} tokens in, {progress.output_tokens:,} out{cost}"
+
+
+def _kinds(kinds: Mapping[str, int]) -> str:
+    if not kinds:
+        return ""
+    most = sorted(kinds.items(), key=lambda pair: -pair[1])
+    named = ", ".join(f"{count:,}x {kind}" for kind, count in most[:_KINDS])
+    more = f", {sum(count for _, count in most[_KINDS:]):,} others" if len(most) > _KINDS else ""
+    return f" ({named}{more})"
+
+
+def money(micros: int) -> str:
+    """An amount of micro-units with as many decimals as it needs."""
+    return f"{micros / 1_000_000:,.6f}".rstrip("0").rstrip(".")

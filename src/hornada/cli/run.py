@@ -1,5 +1,6 @@
 """``hornada run``: one file, no server."""
 
+import json
 import shlex
 import sys
 import time
@@ -10,12 +11,28 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from hornada.cli.asking import ColumnFlag, IdColumnFlag, ParamFlag, PromptFlag, SystemFlag, recipe
 from hornada.cli.exit import ExitCode
-from hornada.cli.progress import Reporter, reporter, spoken
+from hornada.cli.progress import Reporter, reporter, spoken, summary
 from hornada.core.batch import Status
-from hornada.core.catalog import ENDPOINTS
+from hornada.core.catalog import ENDPOINTS, MOST_PRICE, Price
+from hornada.core.errors import HornadaError
 from hornada.core.kinds import SECRET, URL
-from hornada.core.run import Occupied, Progress, RunRequest, Unreachable
+from hornada.core.run import Changed, Occupied, Progress, RunRequest, Unreachable
+
+PriceInFlag = Annotated[
+    float | None, typer.Option("--price-input", metavar="X", min=0, help="Price of a million input tokens.")
+]
+PriceOutFlag = Annotated[
+    float | None, typer.Option("--price-output", metavar="X", min=0, help="Price of a million output tokens.")
+]
+
+EXAMPLES = (
+    "hornada run requests.jsonl -o results.jsonl --upstream http://127.0.0.1:11434/v1",
+    'hornada run reviews.csv -o labels.csv --upstream ... --prompt "Good or bad? {review}"',
+    "hornada run reviews.parquet -o labels.parquet --upstream ... --column text --system @rules.txt",
+    "hornada run requests.jsonl -o results.jsonl --upstream ... --retry-failed",
+)
 
 
 def _url(text: str) -> str:
@@ -49,10 +66,23 @@ def run(
     context: typer.Context,
     source: Annotated[
         Path,
-        typer.Argument(metavar="INPUT", exists=True, dir_okay=False, readable=True, help="JSONL file of requests."),
+        typer.Argument(
+            metavar="INPUT",
+            exists=True,
+            dir_okay=False,
+            readable=True,
+            help="JSONL of requests; or CSV, Parquet or JSONL of rows, with --prompt or --column.",
+        ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", callback=_output, help="Where the results go.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            callback=_output,
+            help="Where the results go: JSONL, CSV or Parquet, by its name.",
+        ),
     ],
     upstream: Annotated[
         str,
@@ -67,6 +97,11 @@ def run(
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="Model to call, instead of what the lines say.")
     ] = None,
+    prompt: PromptFlag = None,
+    column: ColumnFlag = None,
+    system: SystemFlag = None,
+    param: ParamFlag = None,
+    id_column: IdColumnFlag = None,
     concurrency: Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at once, at most.")] = 8,
     endpoint: Annotated[
         str | None,
@@ -94,6 +129,13 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Start anew; drop the results and the progress that are there.")
     ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run only what failed in OUT again, and put the new results there.")
+    ] = False,
+    price_input: PriceInFlag = None,
+    price_output: PriceOutFlag = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON at the end.")] = False,
 ) -> None:
     """Run the requests of one file, without a server of our own.
 
@@ -102,6 +144,23 @@ def run(
     """
     if output.exists() and output.samefile(source):
         raise typer.BadParameter("must be another file than INPUT", param_hint="--output")
+    if overwrite and retry_failed:
+        raise typer.BadParameter("cannot be given together with --overwrite", param_hint="--retry-failed")
+    try:
+        asked = recipe(
+            source,
+            prompt=prompt,
+            column=column,
+            system=system,
+            params=param,
+            id_column=id_column,
+            model=model,
+            endpoint=endpoint,
+        )
+        _writable(output)
+    except HornadaError as error:
+        _say(str(error))
+        raise typer.Exit(ExitCode.USAGE) from None
     request = RunRequest(
         input=str(source),
         output=str(output),
@@ -112,12 +171,54 @@ def run(
         api_key=api_key,
         max_wait=max_wait,
         overwrite=overwrite,
+        recipe=asked,
+        retry_failed=retry_failed,
+        price=Price(input=_micros(price_input), output=_micros(price_output)),
     )
+    texts = (("--prompt", prompt), ("--column", column), ("--system", system), ("--id-column", id_column))
+    words = [(flag, value) for flag, value in texts if value is not None] + [("--param", each) for each in param or []]
     sources = {name: context.get_parameter_source(name) for name in _REPEATED}
     given = [name for name, found in sources.items() if found is not None and found.name == "COMMANDLINE"]
     from hornada.service import run_file
 
-    raise typer.Exit(follow(run_file(request), request, reporter(sys.stderr, time.monotonic), again(request, given)))
+    watch = Watch()
+    began = time.monotonic()
+    shown = reporter(sys.stderr, time.monotonic, quiet=quiet)
+    code = follow(run_file(request), request, shown, again(request, given, words), watch)
+    if as_json:
+        typer.echo(json.dumps(_summary(watch.last, request, time.monotonic() - began, code)))
+    raise typer.Exit(code)
+
+
+def _micros(price: float | None) -> int:
+    return min(round((price or 0) * 1_000_000), MOST_PRICE)
+
+
+def _writable(output: Path) -> None:
+    """Raises BadInput where results cannot be written in the format that the output's name says."""
+    from hornada.client.tables import check_writable
+
+    check_writable(output)
+
+
+def _summary(last: Progress | None, request: RunRequest, seconds: float, code: ExitCode) -> dict[str, Any]:
+    """What ``--json`` prints; ``cost`` in micro-units."""
+    found = last or Progress(total=0, completed=0, failed=0, status=Status.FAILED)
+    return {
+        "status": found.status.value,
+        "output": request.output,
+        "total": found.total,
+        "completed": found.completed,
+        "failed": found.failed,
+        "failures": dict(found.kinds),
+        "input_tokens": found.input_tokens,
+        "output_tokens": found.output_tokens,
+        "cost": found.cost,
+        "seconds": round(seconds, 3),
+        "already": found.already,
+        "message": found.message,
+        "exit_code": int(code),
+    }
 
 
 class Watch:
@@ -134,9 +235,11 @@ class Watch:
                 shown.update(state)
 
 
-def follow(progress: AsyncIterator[Progress], request: RunRequest, shown: Reporter, command: str) -> ExitCode:
+def follow(
+    progress: AsyncIterator[Progress], request: RunRequest, shown: Reporter, command: str, watch: Watch | None = None
+) -> ExitCode:
     """Shows a run to its end and tells how it ended; what the exit code says. ``command`` goes on with it."""
-    watch = Watch()
+    watch = watch or Watch()
     try:
         with shown:
             _run(watch(progress, shown))
@@ -148,6 +251,9 @@ def follow(progress: AsyncIterator[Progress], request: RunRequest, shown: Report
         return ExitCode.UNREACHABLE
     except Occupied as error:
         _say(f"{error} Nothing was run. To drop that and start anew: --overwrite. To keep it: another -o.")
+        return ExitCode.USAGE
+    except Changed as error:
+        _say(str(error))
         return ExitCode.USAGE
     return _ended(watch.last, request)
 
@@ -170,8 +276,10 @@ def _ended(last: Progress | None, request: RunRequest) -> ExitCode:
         _say(f"already done: {last.total} lines, {failed}. Results: {request.output}. To run it again: --overwrite.")
     else:
         _say(f"{spoken(last)}. Results: {request.output}")
-    if last.message:
-        _say(last.message)
+    for line in (*summary(last), *([last.message] if last.message else [])):
+        _say(line)
+    if last.failed:
+        _say("To run what failed again: the same command with --retry-failed.")
     return ExitCode.SOME_FAILED if last.failed or last.status is not Status.COMPLETED else ExitCode.DONE
 
 
@@ -189,16 +297,18 @@ _REPEATED = {
 }
 
 
-def again(request: RunRequest, given: Collection[str]) -> str:
+def again(request: RunRequest, given: Collection[str], more: Collection[tuple[str, str]] = ()) -> str:
     """The command that goes on with a run, which names its key but never shows it.
 
-    ``given``: the settings that were flags, and so are flags again.
+    ``given``: the settings that were flags, and so are flags again. ``more``: further flags with their values.
     """
     words = ["hornada", "run", request.input, "-o", request.output]
     for name, flag in _REPEATED.items():
         if name in given:
             value = getattr(request, name)
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    for flag, value in more:
+        words += [flag, value]
     return ("HORNADA_UPSTREAM_API_KEY=... " if request.api_key else "") + shlex.join(words)
 
 

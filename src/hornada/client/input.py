@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,7 @@ MOST_LINES = 50_000
 MOST_BYTES = 100 * 1024 * 1024
 
 _BLOCK = 1 << 20
+_MOST_AHEAD = 16 << 20
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 
@@ -86,8 +87,41 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield source
 
 
+class Peeked:
+    """A stream whose first line can be looked at before it is read. ``size``: the bytes read so far."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._ahead = b""
+        self.size = 0
+
+    def first_line(self) -> bytes:
+        """The first line that is not blank, or as much as a line may have."""
+        while not any(line.strip(_BLANK) for line in self._ahead.split(b"\n")[:-1]):
+            piece = self._source.read(_BLOCK)
+            self._ahead += piece
+            if not piece or len(self._ahead) > _MOST_AHEAD:
+                break
+        lines = self._ahead.removeprefix(_BOM).split(b"\n")
+        return next((line for line in lines if line.strip(_BLANK)), b"")
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        piece, self._ahead = (self._ahead, b"") if self._ahead else (self._source.read(size), b"")
+        self.size += len(piece)
+        return piece
+
+
+class Readable(Protocol):
+    """Anything with bytes to read."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, none at the end."""
+        ...
+
+
 def check(
-    source: BinaryIO,
+    source: Readable,
     endpoint: str,
     *,
     models: tuple[str, ...] = (),

@@ -59,6 +59,12 @@ def is_known(path: Path) -> bool:
     return is_table(path) or path.suffix.lower() in _LINES
 
 
+def check_writable(path: Path) -> None:
+    """Raises BadInput where what Parquet needs is missing."""
+    if path.suffix.lower() in _PARQUET:
+        _arrow(path)
+
+
 def open_table(path: Path) -> Table:
     """The table of a file, by its name. Raises BadInput for one that cannot be read."""
     suffix = path.suffix.lower()

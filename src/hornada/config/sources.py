@@ -14,7 +14,8 @@ PREFIX = "HORNADA_"
 FILE_VARIABLE = "HORNADA_CONFIG"
 URL_VARIABLE = "HORNADA_URL"
 KEY_VARIABLE = "HORNADA_KEY"
-NO_SETTINGS = {FILE_VARIABLE, URL_VARIABLE, KEY_VARIABLE, "HORNADA_CRASH_AT"}
+CLIENT_VARIABLES = {"HORNADA_BASE_URL", "HORNADA_API_KEY"}
+NO_SETTINGS = {FILE_VARIABLE, URL_VARIABLE, KEY_VARIABLE, "HORNADA_CRASH_AT", *CLIENT_VARIABLES}
 """Variables with a meaning of their own: the file to read, where commands find a server and the key that they send, and
 where the crash suite ends the process.
 """

@@ -1,0 +1,114 @@
+"""``hornada retry``, ``cancel`` and ``list``."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hornada.cli.remote import (
+    ApiKeyFlag,
+    BaseUrlFlag,
+    BatchArgument,
+    JsonFlag,
+    QuietFlag,
+    connect,
+    outcome,
+    say,
+    show,
+    told,
+)
+from hornada.cli.watch import tell
+
+if TYPE_CHECKING:
+    from hornada.client import Batch
+
+RETRY_EXAMPLES = ("hornada retry batch_... --wait",)
+LIST_EXAMPLES = ("hornada list", "hornada list --status in_progress --limit 5 --json")
+
+
+def retry(
+    batch: BatchArgument,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the new batch to its end.")] = False,
+    base_url: BaseUrlFlag = None,
+    api_key: ApiKeyFlag = None,
+    quiet: QuietFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run what has no answer in a batch again.
+
+    Lines that failed, expired or were cancelled become a new batch, whose id is printed.
+    """
+    import sys
+    import time
+
+    from hornada.cli.progress import reporter
+    from hornada.cli.watch import follow
+
+    with told():
+        client = connect(base_url, api_key, quiet=quiet)
+        made = client.retry(batch)
+        if not as_json:
+            typer.echo(made.id)
+    if not wait:
+        if as_json:
+            show(made.raw)
+        return
+    with told(lambda: f"The batch goes on. To follow it again: hornada watch {made.id}"):
+        made = follow(client, made.id, reporter(sys.stderr, time.monotonic, quiet=quiet))
+        if as_json:
+            show(made.raw)
+        elif not quiet:
+            tell(made)
+    raise typer.Exit(outcome(made))
+
+
+def cancel(
+    batch: BatchArgument, base_url: BaseUrlFlag = None, api_key: ApiKeyFlag = None, as_json: JsonFlag = False
+) -> None:
+    """End a batch. What is done stays, and what runs at this moment is finished."""
+    with told():
+        found = connect(base_url, api_key).cancel(batch)
+        if as_json:
+            show(found.raw)
+        else:
+            say(f"{found.id} {found.status.replace('_', ' ')}: {found.completed} of {found.total} lines are answered.")
+
+
+def list_batches(
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many at most.")] = 20,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="WORD", help="Only those, such as in_progress.")
+    ] = None,
+    base_url: BaseUrlFlag = None,
+    api_key: ApiKeyFlag = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List batches, newest first."""
+    with told():
+        found = []
+        for batch in connect(base_url, api_key).list():
+            if status is None or batch.status == status:
+                found.append(batch)
+            if len(found) == limit:
+                break
+        if as_json:
+            for batch in found:
+                show(batch.raw)
+        else:
+            _table(found)
+
+
+def _table(found: "list[Batch]") -> None:
+    head = ("BATCH", "STATUS", "LINES", "FAILED", "CREATED", "MODEL")
+    rows = [head, *(_row(batch) for batch in found)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    for row in rows:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _row(batch: "Batch") -> tuple[str, ...]:
+    created = "-"
+    if batch.created_at is not None:
+        created = f"{datetime.fromtimestamp(batch.created_at, UTC):%Y-%m-%d %H:%M:%SZ}"
+    lines = f"{batch.completed + batch.failed}/{batch.total}"
+    return batch.id, batch.status, lines, str(batch.failed), created, batch.model or "-"

@@ -1,0 +1,120 @@
+"""What the commands that talk to a batch server have in common: where it is, how failures are told, exit codes."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hornada.cli.exit import ExitCode
+from hornada.core.batch import Status
+from hornada.core.run import Progress
+
+if TYPE_CHECKING:
+    from hornada.client import Batch, Client
+
+BaseUrlFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="The batch server, up to /v1 [HORNADA_BASE_URL, OPENAI_BASE_URL; else http://127.0.0.1:8080/v1].",
+    ),
+]
+ApiKeyFlag = Annotated[
+    str | None, typer.Option("--api-key", metavar="KEY", help="Key to send [HORNADA_API_KEY, OPENAI_API_KEY].")
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what is asked for.")]
+MaxWaitFlag = Annotated[
+    float,
+    typer.Option("--max-wait", metavar="SECONDS", min=1, help="For how long a server that is away is asked again."),
+]
+BatchArgument = Annotated[str, typer.Argument(metavar="BATCH", help="Id of the batch, such as batch_...")]
+
+PATIENCE_S = 120.0
+WATCHED_S = 900.0
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def say(text: str) -> None:
+    """A line for people, out of the way of pipes."""
+    typer.echo(text, err=True)
+
+
+def show(value: Any) -> None:
+    """JSON for programs."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def connect(
+    base_url: str | None, api_key: str | None, *, patience_s: float = PATIENCE_S, quiet: bool = False
+) -> "Client":
+    """The server that is meant."""
+    from hornada.client import Client
+
+    def waits(why: str, seconds: float) -> None:
+        say(f"{why} Asking again in {seconds:.0f} s.")
+
+    return Client(base_url, api_key, patience_s=patience_s, on_wait=None if quiet else waits)
+
+
+@contextmanager
+def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
+    """Tells failures to people and ends with their exit code. ``interrupted``: what is said after Ctrl-C."""
+    from hornada.client import ClientError, Unreached
+    from hornada.core.errors import HornadaError
+
+    try:
+        yield
+    except Unreached as error:
+        say(str(error))
+        raise typer.Exit(ExitCode.UNREACHABLE) from None
+    except (ClientError, HornadaError) as error:
+        say(str(error))
+        raise typer.Exit(ExitCode.USAGE) from None
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise typer.Exit(ExitCode.DONE) from None
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        raise typer.Exit(ExitCode.USAGE) from None
+    except KeyboardInterrupt:
+        say("Interrupted." + (f" {interrupted()}" if interrupted else ""))
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def progress(batch: "Batch") -> Progress:
+    """A batch as progress is shown."""
+    known = {status.value for status in Status}
+    message = batch.waiting_for and f"waiting for {batch.waiting_for}"
+    return Progress(
+        total=batch.total,
+        completed=batch.completed,
+        failed=batch.failed,
+        status=Status(batch.status) if batch.status in known else Status.IN_PROGRESS,
+        message=message,
+        input_tokens=batch.input_tokens or 0,
+        output_tokens=batch.output_tokens or 0,
+        cost=batch.cost or 0,
+    )
+
+
+def outcome(batch: "Batch") -> ExitCode:
+    """What the exit code says of a batch that has ended."""
+    if batch.status == Status.FAILED:
+        return ExitCode.USAGE
+    return ExitCode.DONE if batch.ok else ExitCode.SOME_FAILED
+
+
+def tell_faults(batch: "Batch", name: str = "") -> None:
+    """What is wrong with a batch's file, as compilers tell it."""
+    for fault in batch.faults:
+        where = f"{name or 'line '}{':' if name and fault.line else ''}{fault.line or ''}: " if fault.line else ""
+        say(f"{where}{fault.code + ': ' if fault.code else ''}{fault.message}")

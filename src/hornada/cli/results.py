@@ -1,0 +1,191 @@
+"""``hornada results``: what became of every line, in the order of the input."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hornada.cli.exit import ExitCode
+from hornada.cli.remote import (
+    PATIENCE_S,
+    ApiKeyFlag,
+    BaseUrlFlag,
+    BatchArgument,
+    JsonFlag,
+    MaxWaitFlag,
+    QuietFlag,
+    connect,
+    say,
+    show,
+    told,
+)
+
+if TYPE_CHECKING:
+    from hornada.client import Client, Collected
+    from hornada.client.tables import Table
+    from hornada.core.result import Result
+
+EXAMPLES = (
+    "hornada results batch_... -o results.jsonl",
+    "hornada results batch_... --failed",
+    "hornada results batch_... -o answers.csv --input questions.csv",
+)
+_FORMATS = ("jsonl", "csv", "parquet")
+
+
+def _format(text: str | None) -> str | None:
+    if text is not None and text not in _FORMATS:
+        raise typer.BadParameter(f'must be one of {", ".join(_FORMATS)}, not "{text}"')
+    return text
+
+
+InputFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="The requests, or the table that they were made from, on this machine.",
+    ),
+]
+
+
+def results(
+    batch: BatchArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="File to write.  [default: standard output]"),
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only the lines that were not answered.")] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="jsonl|csv|parquet", callback=_format, help="Instead of what OUT's name says."
+        ),
+    ] = None,
+    source: InputFlag = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id-column", metavar="NAME", help="Where a table's rows have their ids.  [default: row-1 ...]"),
+    ] = None,
+    max_wait: MaxWaitFlag = PATIENCE_S,
+    base_url: BaseUrlFlag = None,
+    api_key: ApiKeyFlag = None,
+    quiet: QuietFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the results of a batch that has ended.
+
+    Every line of its input, in that order. JSONL holds the result lines as the server wrote them; CSV and Parquet a row for each line: its id or its row of
+    --input, the answer's text, tokens, and what went wrong. Exit code 1 when lines failed.
+    """
+    if output is None and form == "parquet":
+        raise typer.BadParameter("needs a file to write: -o OUT", param_hint="--format")
+    if as_json and output is None:
+        raise typer.BadParameter("prints a summary, and so needs a file for the results: -o OUT", param_hint="--json")
+    with told():
+        client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
+        counted = write(client, batch, output, form, failed_only=failed, source=source, id_column=id_column)
+        kinds = +counted
+        answered = kinds.pop("", 0)
+        if as_json:
+            show({"output": str(output), "answered": answered, "failed": kinds.total(), "failures": kinds})
+        elif not quiet and output is not None:
+            told_kinds = ", ".join(f"{count:,}x {kind}" for kind, count in kinds.most_common())
+            say(f"{answered:,} answered, {kinds.total():,} failed{f' ({told_kinds})' if told_kinds else ''}: {output}")
+    raise typer.Exit(ExitCode.SOME_FAILED if kinds else ExitCode.DONE)
+
+
+def write(
+    client: "Client",
+    batch_id: str,
+    output: Path | None,
+    form: str | None = None,
+    *,
+    failed_only: bool = False,
+    source: Path | None = None,
+    id_column: str | None = None,
+) -> Counter[str]:
+    """Writes results; how many there are of each kind of failure, answers under ``""``."""
+    from hornada.client.partial import whole
+    from hornada.client.tables import check_writable, is_table, open_table
+
+    like = Path(f"x.{form}") if form else (output or Path("x.jsonl"))
+    check_writable(like)
+    table = open_table(source) if source and (is_table(source) or id_column) else None
+    requests = None if table else source
+    with client.collected(batch_id, requests, None if output is None else output.absolute().parent) as found:
+        pairs = _pairs(found, table, id_column)
+        if failed_only:
+            pairs = ((row, result) for row, result in pairs if result is None or not result.ok)
+        if output is None:
+            return _print(pairs, form, table)
+        with whole(output) as partial:
+            return _write(pairs, partial, like, table)
+
+
+def _pairs(
+    found: "Collected", table: "Table | None", id_column: str | None
+) -> "Iterator[tuple[dict[str, Any] | None, Result | None]]":
+    """Each row, if there are rows, and its result, if it has one."""
+    if table is None:
+        for custom_id in found.ids():
+            yield {"custom_id": custom_id}, found.results.get(custom_id)
+        return
+    from hornada.client import BadInput
+    from hornada.core.recipe import Recipe
+
+    ids = Recipe(prompt="", id_column=id_column)
+    ids.check(column.name for column in table.columns)
+    met = 0
+    for number, row in enumerate(table, 1):
+        result = found.results.get(ids.custom_id(row, number))
+        met += result is not None
+        yield row, result
+    if not met:
+        raise BadInput(f"No row of --input has a result in {found.batch.id}: say with --id-column where its ids are.")
+
+
+def _write(pairs: Any, partial: Path, like: Path, table: "Table | None") -> Counter[str]:
+    from hornada.client.joined import Joint
+    from hornada.client.tables import is_table, open_writer
+
+    counted: Counter[str] = Counter()
+    if table is None and not is_table(like):
+        with partial.open("wb") as out:
+            for _, result in pairs:
+                counted[_kind(result)] += 1
+                if result is not None:
+                    out.write(result.line + b"\n")
+        return counted
+    joint = Joint(table.columns if table else ())
+    writer = open_writer(partial, joint.columns, like=like)
+    try:
+        for row, result in pairs:
+            counted[_kind(result)] += 1
+            writer.write(joint.row(row, result))
+    finally:
+        writer.close()
+    return counted
+
+
+def _print(pairs: Any, form: str | None, table: "Table | None") -> Counter[str]:
+    """The same to standard output."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="hornada-") as folder:
+        path = Path(folder) / f"results.{form or 'jsonl'}"
+        counted = _write(pairs, path, path, table)
+        with path.open("rb") as written:
+            while piece := written.read(1 << 16):
+                sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+    return counted
+
+
+def _kind(result: "Result | None") -> str:
+    return "no result" if result is None else result.kind
