@@ -17,6 +17,11 @@ from hornada.core.model_table import PRICE, UPSTREAM, write_model
 
 MODEL = '[[models]]\nname = "m"\nupstream = "http://h:1/v1"\n'
 
+ROLE_FAULT = (
+    'role: "worker" needs what several processes can share: storage.database = "postgresql://…" and '
+    'storage.blobs = "s3://…"; otherwise one process does all'
+)
+
 
 def from_text(tmp_path: Path, text: str, environ: dict[str, str] | None = None, **flags: Any) -> Config:
     path = tmp_path / "hornada.toml"
@@ -245,7 +250,7 @@ def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_ser
         ),
         (
             'role = "worker"\n',
-            'role: "worker" needs a ledger that several processes share, which is not built yet; only "all" works',
+            ROLE_FAULT,
         ),
     ],
 )
@@ -435,3 +440,23 @@ def test_certificates_are_read_where_they_are_named(pems: Path, tmp_path: Path) 
 )
 def test_a_certificate_that_cannot_be_used_is_a_fault(pems: Path, tmp_path: Path, text: str, fault: str) -> None:
     assert faults(tmp_path, text.replace("DIR", str(pems))) == (fault.replace("DIR", str(pems)),)
+
+
+@pytest.mark.parametrize("role", ["api", "worker"])
+def test_a_process_may_do_a_part_where_others_can_do_the_rest(tmp_path: Path, role: str) -> None:
+    storage = '[storage]\ndatabase = "postgresql://h/d"\nblobs = "s3://bucket"\n'
+    path = tmp_path / "hornada.toml"
+    path.write_text(f'role = "{role}"\n{storage}[engine]\nlease_ttl_s = 2\n')
+    config = load(path, {}, {})
+    assert (config.role, config.engine.lease_ttl_s, config.storage.shared) == (role, 2, True)
+
+
+@pytest.mark.parametrize(
+    ("database", "blobs"),
+    [("sqlite:///l.db", "s3://bucket"), ("postgresql://h/d", "file:///b"), ("sqlite:///l.db", "file:///b")],
+)
+def test_a_folder_is_for_one_process_that_does_all(tmp_path: Path, database: str, blobs: str) -> None:
+    path = tmp_path / "hornada.toml"
+    path.write_text(f'role = "api"\n[storage]\ndatabase = "{database}"\nblobs = "{blobs}"\n')
+    with pytest.raises(ConfigError, match="one process does all"):
+        load(path, {}, {})

@@ -64,6 +64,7 @@ _CREATED = tuple(
     for side in ("after", "before")
 )
 
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _BAD_FIELD = (Code.MISSING_REQUIRED_PARAMETER, Code.INVALID_TYPE, Code.INVALID_VALUE)
 _BAD_PAGE = (Code.INVALID_TYPE, Code.INTEGER_ABOVE_MAX_VALUE, Code.INTEGER_BELOW_MIN_VALUE)
 _BAD_BODY = (Code.INVALID_JSON, Code.UNSUPPORTED_ENCODING, Code.REQUEST_TOO_LARGE)
@@ -105,7 +106,13 @@ _REGULAR = (
 
 
 def table(services: Services, document: Callable[[], dict[str, Any]], page: Callable[[], bytes]) -> tuple[Route, ...]:
-    """Every route; with batches switched off those under ``/batches`` do not exist (contract 2)."""
+    """Every route; with batches switched off those under ``/batches`` do not exist (contract 2).
+
+    A process that answers no calls only says how it is.
+    """
+    operations = _operations(OperationCalls(services, document, page))
+    if not services.calls:
+        return tuple(route for route in operations if route.path in _PROBES)
     batches = (*own_routes.routes(services), *_batches(BatchCalls(services))) if services.batches_enabled else ()
     return (
         *_files(FileCalls(services)),
@@ -117,7 +124,7 @@ def table(services: Services, document: Callable[[], dict[str, Any]], page: Call
         *_regular(Regular(services.gateway)),
         *catalog_routes.routes(CatalogCalls(services)),
         *admin_routes(services),
-        *_operations(OperationCalls(services, document, page)),
+        *operations,
         *dashboard_routes.routes(services),
     )
 

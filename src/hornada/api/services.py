@@ -20,10 +20,11 @@ from hornada.engine.joining import Joining
 from hornada.engine.meter import Meter
 from hornada.engine.outlook import Load
 from hornada.engine.pace import Pace
+from hornada.engine.retrying import Retrying
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
-from hornada.engine.webhooks import Webhooks
 from hornada.engine.watching import Watching
+from hornada.engine.webhooks import Webhooks
 
 
 class Readiness(Struct, frozen=True):
@@ -48,6 +49,7 @@ class Services:
     joining: Joining
     pace: Pace
     watching: Watching
+    retrying: Retrying
     admission: Admission
     meter: Meter
     gateway: Gateway
@@ -63,6 +65,8 @@ class Services:
     webhooks: Webhooks
     webhooks_enabled: bool = True
     batches_enabled: bool = True
+    calls: bool = True
+    """Whether anything but probes is answered."""
     stopping: Callable[[], bool] = lambda: False
     traffic: Traffic = field(default_factory=Traffic)
     access_log: bool = False

@@ -19,7 +19,9 @@ UpstreamFlag = Annotated[
 ]
 RoleFlag = Annotated[
     str | None,
-    typer.Option("--role", metavar="all|api|worker", help='What this process does; only "all" is built so far.'),
+    typer.Option(
+        "--role", metavar="all|api|worker", help="What this process does: answer calls, run batches, or both."
+    ),
 ]
 
 

@@ -9,13 +9,14 @@ from msgspec import Struct
 from hornada.config.certificates import check_certificates
 from hornada.config.parse import parse
 from hornada.config.sources import FILE_VARIABLE, ConfigError, merge, read_environment, read_file, read_flags
-from hornada.config.tree import BootstrapSettings, Config, ProcessRole, ServerSettings, StorageSettings
+from hornada.config.tree import BootstrapSettings, Config, EngineSettings, ProcessRole, ServerSettings, StorageSettings
 from hornada.core.table import Problems
 
 __all__ = [
     "BootstrapSettings",
     "Config",
     "ConfigError",
+    "EngineSettings",
     "Origin",
     "ProcessRole",
     "ServerSettings",

@@ -7,6 +7,7 @@ from hornada.config.tree import (
     DIALECTS,
     BootstrapSettings,
     Config,
+    EngineSettings,
     ProcessRole,
     ServerSettings,
     StorageSettings,
@@ -27,7 +28,9 @@ def parse(raw: Raw, problems: Problems) -> Config | None:
     top = read_table({key: value for key, value in raw.items() if key in {s.name for s in TOP}}, TOP, "", problems)
     sections = {name: _section(raw, name, problems) for name in SECTIONS}
     _check_dialects(sections["server"]["dialects"], problems)
-    _check_role(top["role"], problems)
+    given = raw.get("storage", {})
+    storage = _storage(given if isinstance(given, dict) else {}, top["data"])
+    _check_role(top["role"], storage, problems)
     models = _models(raw.get("models", []), problems)
     names = {model.name for model in models}
     aliases = _aliases(raw.get("aliases", {}), names, problems, discovered=bool(top["upstream"]))
@@ -36,7 +39,8 @@ def parse(raw: Raw, problems: Problems) -> Config | None:
         return None
     return Config(
         server=ServerSettings(**sections["server"]),
-        storage=_storage(raw.get("storage", {}), top["data"]),
+        storage=storage,
+        engine=EngineSettings(**sections["engine"]),
         limits=Limits(**sections["limits"]),
         billing=BillingRules(**sections["billing"]),
         webhooks=WebhookRules(**sections["webhooks"]),
@@ -87,11 +91,12 @@ def _check_dialects(dialects: dict[str, Any], problems: Problems) -> None:
             problems.unknown(where, str(name), list(DIALECTS), f"dialect {shown(name)}")
 
 
-def _check_role(role: str, problems: Problems) -> None:
-    if role != ProcessRole.ALL:
+def _check_role(role: str, storage: StorageSettings, problems: Problems) -> None:
+    if role != ProcessRole.ALL and not storage.shared:
         problems.add(
             "role",
-            f'"{role}" needs a ledger that several processes share, which is not built yet; only "all" works',
+            f'"{role}" needs what several processes can share: storage.database = "postgresql://…" and '
+            'storage.blobs = "s3://…"; otherwise one process does all',
         )
 
 

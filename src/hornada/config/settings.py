@@ -4,6 +4,7 @@ from hornada.config.tree import (
     DEFAULT_DATA,
     DEFAULT_DIALECTS,
     BootstrapSettings,
+    EngineSettings,
     ProcessRole,
     ServerSettings,
 )
@@ -31,7 +32,13 @@ from hornada.core.table import Setting, rows
 from hornada.core.webhook import WebhookRules
 
 TOP = (
-    Setting("role", one_of(ProcessRole), 'What this process does; only "all" is built so far', "all"),
+    Setting(
+        "role",
+        one_of(ProcessRole),
+        'What this process does: answer calls ("api"), run batches ("worker"), or both; either alone needs a ledger in '
+        "PostgreSQL and a bucket",
+        "all",
+    ),
     Setting("data", TEXT, "Folder of the ledger and the blobs, where `[storage]` does not say otherwise", DEFAULT_DATA),
     Setting("upstream", URLS, "Model servers whose models are discovered and offered for everything", ()),
     Setting("upstream_api_key", SECRET, "Sent to those servers as the bearer token", secret=True),
@@ -55,7 +62,11 @@ SERVER = (
         ("access_log", FLAG, "Log every call with its request id and the id of its key"),
         ("tls_certificate", TEXT, "PEM file of the certificate and its chain; with `tls_key` the server speaks TLS"),
         ("tls_key", TEXT, "PEM file of the certificate's private key, without a passphrase"),
-        ("otlp_endpoint", URL, "OpenTelemetry collector that traces are sent to (extra `otel`); `OTEL_*` says the rest"),
+        (
+            "otlp_endpoint",
+            URL,
+            "OpenTelemetry collector that traces are sent to (extra `otel`); `OTEL_*` says the rest",
+        ),
         ("cors_origins", ORIGINS, 'Pages of other sites that may call from a browser; "*" for every site'),
     ),
     Setting("server.operator_key", SECRET, "Key of the operator, who administers every organization", secret=True),
@@ -75,6 +86,16 @@ STORAGE = (
         FLAG,
         "Bring the ledger up to date at the start; when false, an older one is refused until `hornada migrate` was run",
         default=True,
+    ),
+)
+
+ENGINE = rows(
+    "engine",
+    EngineSettings,
+    (
+        "lease_ttl_s",
+        seconds(1),
+        "Seconds after which one of several processes is taken for dead when it is silent; others go on for it",
     ),
 )
 
@@ -159,6 +180,7 @@ PLAN = rows(
 SECTIONS: dict[str, tuple[Setting, ...]] = {
     "server": SERVER,
     "storage": STORAGE,
+    "engine": ENGINE,
     "limits": LIMITS,
     "billing": BILLING,
     "webhooks": WEBHOOKS,
@@ -166,5 +188,5 @@ SECTIONS: dict[str, tuple[Setting, ...]] = {
 }
 """The plain tables of the file."""
 
-SETTINGS: tuple[Setting, ...] = (*TOP, *SERVER, *STORAGE, *LIMITS, *BILLING, *WEBHOOKS, *BOOTSTRAP, *TABLED)
+SETTINGS: tuple[Setting, ...] = (*TOP, *SERVER, *STORAGE, *ENGINE, *LIMITS, *BILLING, *WEBHOOKS, *BOOTSTRAP, *TABLED)
 """Every setting that an environment variable can hold; tables are JSON there."""

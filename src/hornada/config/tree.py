@@ -58,6 +58,17 @@ class StorageSettings(Struct, frozen=True, kw_only=True):
     blobs: str = f"file://{DEFAULT_DATA}/blobs"
     migrate: bool = True
 
+    @property
+    def shared(self) -> bool:
+        """Whether any number of processes can work on it at once."""
+        return not self.database.startswith("sqlite:") and self.blobs.startswith("s3:")
+
+
+class EngineSettings(Struct, frozen=True, kw_only=True):
+    """How processes that share a ledger work together."""
+
+    lease_ttl_s: float = 15
+
 
 class BootstrapSettings(Struct, frozen=True, kw_only=True):
     """What an empty database starts with. ``key`` None: made and printed once; ``credit`` None: unlimited."""
@@ -72,6 +83,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     server: ServerSettings
     storage: StorageSettings
+    engine: EngineSettings = EngineSettings()
     limits: Limits
     billing: BillingRules = BillingRules()
     webhooks: WebhookRules = WebhookRules()

@@ -21,6 +21,7 @@ from hornada.engine.brake import Brake
 from hornada.engine.budget import Budget
 from hornada.engine.capacity import Gates
 from hornada.engine.fairness import choose
+from hornada.engine.flushing import FLUSH_S, FOLDER, Rhythm
 from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.lanes import Attempt, Lanes
 from hornada.engine.plans import DEFAULT_PLAN
@@ -36,8 +37,6 @@ from hornada.store.database import Database
 
 log = logging.getLogger("hornada")
 
-FLUSH_S = 0.5
-"""The longest that a result waits to become durable, in seconds."""
 UNSAVED_BYTES = 64 * 1024 * 1024
 """Results that may wait to become durable; at the bound no line is started."""
 HELD_BYTES = 48 * 1024 * 1024
@@ -48,8 +47,15 @@ UNREADABLE_WAIT = 10 * SECOND
 """Microseconds until a chunk whose input could not be read is tried again."""
 
 
+def _always() -> bool:
+    return True
+
+
 class Dispatcher:
-    """The worker. ``once`` is its tick; ``stop`` and ``ring`` make it act sooner."""
+    """The worker. ``once`` is its tick; ``stop`` and ``ring`` make it act sooner.
+
+    ``fresh``: asked before each line, whether this process's lease holds. ``rhythm``: how often results are kept.
+    """
 
     def __init__(
         self,
@@ -66,6 +72,8 @@ class Dispatcher:
         budget: Budget,
         on_settled: Callable[[], None],
         tally: Tally | None = None,
+        rhythm: Rhythm = FOLDER,
+        fresh: Callable[[], bool] = _always,
     ) -> None:
         self._tally = tally or Tally(clock)
         self.brake = Brake()
@@ -83,6 +91,8 @@ class Dispatcher:
         self._budget = budget
         budget.source(self._unbooked)
         self._on_settled = on_settled
+        self._rhythm = rhythm
+        self._fresh = fresh
         self._held: dict[tuple[str, int], Held] = {}
         self._lanes: dict[str, Lanes] = {}
         self._recorder = Recorder(db, blobs, clock, budget)
@@ -180,6 +190,11 @@ class Dispatcher:
             else:
                 return
 
+    def forfeit(self) -> None:
+        """Ends the calls of all that is held here: it is somebody else's by now, and results would not count."""
+        for key, held in list(self._held.items()):
+            self._drop(key, held)
+
     def hurry(self) -> None:
         """Ends the time of grace."""
         self._hurried = True
@@ -187,11 +202,17 @@ class Dispatcher:
     # ---------------------------------------------------------------- results
 
     def _flush_due(self) -> bool:
-        """Half a second since the last time, nothing else is under way, much is waiting, or a balance is used up."""
+        """It is time, nothing else of a batch is under way, much is waiting, or a balance is used up."""
         if not self._held:
             return self.brake.on
-        late = self._clock.monotonic() - self._flushed_at >= FLUSH_S
-        return late or self._budget.gone or self._idle() or self._backlog.bytes > UNSAVED_BYTES // 4
+        elapsed = self._clock.monotonic() - self._flushed_at
+        due = elapsed >= self._rhythm.every_s or self._backlog.bytes > self._rhythm.bytes
+        return due or self._budget.gone or self._idle() or (elapsed >= FLUSH_S and self._rests())
+
+    def _rests(self) -> bool:
+        """Whether of some batch nothing is left to run here, so that somebody may wait for its end."""
+        running = {batch for (batch, _), held in self._held.items() if not held.settled}
+        return any(batch not in running for batch, _ in self._held)
 
     async def _flush_or_brake(self) -> None:
         """Starts no line while results find no room: they would run again after a crash."""
@@ -218,6 +239,7 @@ class Dispatcher:
         for held, take in takes:
             key = (take.chunk.batch, take.chunk.idx)
             if key in fenced:
+                log.warning("chunk %d of batch_%s is held by another process now; its calls are ended", key[1], key[0])
                 self._drop(key, held)
                 continue
             held.saved()
@@ -265,6 +287,12 @@ class Dispatcher:
             if held.work.chunk.model != keep:
                 self._lanes[held.work.chunk.model].stop(held, StopReason.MODEL_GONE)
 
+    def let_go(self, model: str) -> None:
+        """Starts no line of a model's chunks here: they are handed back, for processes that have slots of it."""
+        for held in list(self._held.values()):
+            if held.work.chunk.model == model:
+                self._lanes[model].stop(held, StopReason.MODEL_GONE)
+
     def _abort_late(self) -> None:
         """Ends calls of expired batches whose time of grace has passed."""
         now = self._clock.monotonic()
@@ -275,7 +303,6 @@ class Dispatcher:
                     self._lanes[held.work.chunk.model].abort(held)
 
     def _drop(self, key: tuple[str, int], held: Held) -> None:
-        log.warning("chunk %d of batch_%s is held by another process now; its calls are ended", key[1], key[0])
         self._held.pop(key, None)
         held.forget()
         self._lanes[held.work.chunk.model].drop(held)
@@ -289,7 +316,7 @@ class Dispatcher:
         catalog = self._catalog()
         running = (model for name, model in catalog.models.items() if name not in catalog.paused)
         open_models = [model for model in running if not self._gates.of(model).closed]
-        if self.brake.on or not open_models or self._room() <= 0:
+        if self.brake.on or not self._fresh() or not open_models or self._room() <= 0:
             return 0
         async with self._db.read() as tx:
             ready = await chunks.ready_models(tx)
@@ -390,10 +417,16 @@ class Dispatcher:
                 self._clock,
                 on_low=self._ask,
                 on_settled=self._nudge,
-                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES and not self.brake.on,
+                may_start=self._may_start if self._fresh is not _always else self._may_start_alone,
                 tally=self._tally,
             )
         return lanes
+
+    def _may_start_alone(self) -> bool:
+        return self._backlog.bytes < UNSAVED_BYTES and not self.brake.on
+
+    def _may_start(self) -> bool:
+        return self._may_start_alone() and self._fresh()
 
     def _ask(self) -> None:
         """Lines run low: tick, but ask only once between two flushes if the ledger has no more."""

@@ -37,13 +37,20 @@ class News:
 
     def __init__(self) -> None:
         self._reactions: dict[Topic, list[Reaction]] = {topic: [] for topic in Topic}
+        self.elsewhere: Reaction = lambda *_: None
+        """Is called with each news that was told here, its topic first: other processes may want to know."""
 
     def on(self, topic: Topic, *reactions: Reaction) -> None:
         """Has these called with the words of each news of a topic."""
         self._reactions[topic] += reactions
 
     def tell(self, topic: Topic, *words: str) -> None:
-        """Something has happened, and the ledger knows it."""
+        """Something has happened here, and the ledger knows it."""
+        self.pass_on(topic, *words)
+        self.elsewhere(topic, *words)
+
+    def pass_on(self, topic: Topic, *words: str) -> None:
+        """The same for what has happened elsewhere."""
         for react in self._reactions[topic]:
             react(*words)
 

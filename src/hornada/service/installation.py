@@ -32,6 +32,12 @@ class Installation:
     """On whose disks room is to be kept."""
     keep: Path | None = None
     """Where a backup says that nothing is to be removed."""
+    shared: bool = False
+    """Whether other processes may work on it at the same time."""
+    role: str = "all"
+    """What this process does: ``all``, ``api`` or ``worker``."""
+    lease_ttl_s: float = 15
+    """Seconds after which a process without a word is taken for dead, where several share a ledger."""
     limits: Limits
     models: Sequence[Model]
     aliases: Mapping[str, str]

@@ -1,8 +1,8 @@
-"""The loops: which there are, and what wakes each of them."""
+"""The loops: which there are, which of them a role runs, and what wakes each."""
 
 from hornada.core.batch import StopReason
 from hornada.engine.budget import REFRESH_S
-from hornada.engine.dispatcher import FLUSH_S
+from hornada.engine.flushing import FLUSH_S
 from hornada.engine.looper import Looper
 from hornada.engine.news import Reaction, Topic
 from hornada.engine.room import EVERY_S as MEASURE_S
@@ -10,13 +10,19 @@ from hornada.engine.tuner import EVERY_S as TUNE_S
 from hornada.service.installation import Installation
 from hornada.service.keeping import removing
 from hornada.service.parts import Parts
+from hornada.store.catalog import shelf
 
 _DISCOVER_S = 30.0
 _DISCOVER_SOON_S = 1.0
 
 
 class Loops:
-    """``all`` of them, not yet running."""
+    """Those of this process's role in ``running``, which ``start`` of the engine runs.
+
+    Safe to run in any number of processes, because each finds its work by asking the ledger: leases, ``SKIP LOCKED``
+    and compare-and-set see to it that one does it. Only where doing it twice costs something is it left to the first of
+    the workers alive (``_first``).
+    """
 
     def __init__(self, parts: Parts, installation: Installation) -> None:
         self._parts = parts
@@ -28,20 +34,13 @@ class Loops:
         self._finalize = Looper("finalizer", parts.finalizer.once, 1.0)
         self._watch = Looper("warden", parts.warden.once, 0.5)
         self._tidy = Looper("tidier", self._tidied, 30.0)
-        self._erase = Looper("eraser", parts.eraser.once, 1.0)
+        self._erase = Looper("eraser", self._erased, 1.0)
         self._deliver = Looper("courier", parts.courier.once, 1.0)
         self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
-        self.all = [
-            self._dispatch,
-            self._validate,
-            self._finalize,
-            Looper("reaper", parts.reaper.once, 1.0),
-            self._watch,
-            self._tidy,
-            Looper("usage", parts.usage.once, 0.5),
-            self._erase,
-            *([self._deliver] if self._delivers else []),
-            Looper("key uses", parts.admission.uses.once, 5.0),
+        self._follow = Looper("catalog", self._shelve, 1.0)
+        self.running = [
+            *(self._api() if installation.role != "worker" else ()),
+            *(self._worker() if installation.role != "api" else (self._follow,)),
             Looper("budget", parts.budget.once, REFRESH_S),
             Looper("tuner", parts.tuner.once, TUNE_S),
             self._ask_models,
@@ -49,6 +48,26 @@ class Loops:
             Looper("lookout", parts.lookout.once, 1.0),
         ]
         self._listen()
+
+    def _api(self) -> list[Looper]:
+        """What answers calls."""
+        parts = self._parts
+        return [Looper("usage", parts.usage.once, 0.5), Looper("key uses", parts.admission.uses.once, 5.0)]
+
+    def _worker(self) -> list[Looper]:
+        """What runs batches, and cleans up behind everybody."""
+        reaper = self._parts.reaper
+        return [
+            self._dispatch,
+            self._validate,
+            self._finalize,
+            Looper("reaper", reaper.once, 1.0),
+            Looper("leases", reaper.end_lost, 1.0),
+            self._watch,
+            self._tidy,
+            self._erase,
+            *([self._deliver] if self._delivers else []),
+        ]
 
     def configured(self) -> None:
         """The configuration was changed: servers are asked for their models now, and what waits for one is tried."""
@@ -66,7 +85,7 @@ class Loops:
         on(Topic.DRAINED, self._finalize.ring)
         on(Topic.ENDED, self._tidy.ring)
         on(Topic.RIGHTS, parts.admission.forget, self._watch.ring)
-        on(Topic.CATALOG, self._watch.ring, self._dispatch.ring)
+        on(Topic.CATALOG, self._watch.ring, self._follow.ring, self._dispatch.ring)
         on(Topic.ERASING, self._erase.ring)
         on(Topic.EVENTS, self._deliver.ring)
         parts.courier.bell(self._deliver.ring)
@@ -76,7 +95,22 @@ class Loops:
     def _stop(self, batch: str, reason: str) -> None:
         self._parts.dispatcher.stop_batch(batch, StopReason(reason))
 
+    async def _erased(self) -> bool:
+        return self._first and await self._parts.eraser.once()
+
+    async def _shelve(self) -> bool:
+        """Takes over what operators have set, where no warden does."""
+        async with self._parts.db.read() as tx:
+            self._parts.models.overlay(await shelf(tx))
+        return False
+
+    @property
+    def _first(self) -> bool:
+        return self._parts.membership.first
+
     async def _tidied(self) -> bool:
+        if not self._first:
+            return False
         with removing(self._keep) as may:
             if not may:
                 return False

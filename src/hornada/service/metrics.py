@@ -25,6 +25,7 @@ NAMES = {
     "hornada_server_healthy": "1 while a model's server is in use, 0 while it is left out but for a probe.",
     "hornada_chunks_held": "Chunks leased by this process.",
     "hornada_unsaved_result_bytes": "Bytes of results that are not yet durable.",
+    "hornada_processes_live": "Processes that share the ledger, this one among them, by `role`.",
     "hornada_loop_in_trouble": "1 while a loop cannot do its work.",
 } | COUNTED
 """Every metric of our own, with its meaning; process_* come from the client library."""
@@ -59,6 +60,11 @@ class EngineCollector(Collector):
         yield from by_model.values()
         yield from (harm, paused, healthy)
         yield GaugeMetricFamily("hornada_chunks_held", NAMES["hornada_chunks_held"], value=engine.dispatcher.held)
+        name = "hornada_processes_live"
+        live = GaugeMetricFamily(name, NAMES[name], labels=["role"])
+        for role, number in engine.membership.crew.roles.items():
+            live.add_metric([role], number)
+        yield live
         name = "hornada_unsaved_result_bytes"
         yield GaugeMetricFamily(name, NAMES[name], value=engine.dispatcher.unsaved_bytes)
         name = "hornada_loop_in_trouble"

@@ -1,9 +1,10 @@
 """Every part of the engine, joined to the others; none of them runs yet."""
 
+import socket
+
 from hornada.blobs import open_blobs
 from hornada.core.batch import Batch, StopReason
 from hornada.core.clock import Clock
-from hornada.core.ids import new_id
 from hornada.dialects import DIALECTS
 from hornada.engine.administration import Administration
 from hornada.engine.admission import OPERATOR, Admission
@@ -18,19 +19,22 @@ from hornada.engine.dispatcher import Dispatcher
 from hornada.engine.eraser import Eraser
 from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
+from hornada.engine.flushing import BUCKET, FOLDER
 from hornada.engine.gateway import Gateway
 from hornada.engine.gauge import Gauges
 from hornada.engine.joining import Joining
 from hornada.engine.lookout import Lookout
+from hornada.engine.membership import Alone, Membership
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.news import News, Topic
 from hornada.engine.outbox import Outbox
 from hornada.engine.outlook import Outlook
+from hornada.engine.pace import Pace
 from hornada.engine.reaper import Reaper
+from hornada.engine.retrying import Retrying
 from hornada.engine.room import Room
 from hornada.engine.servers import Servers
-from hornada.engine.pace import Pace
 from hornada.engine.survey import Survey
 from hornada.engine.tally import Tally
 from hornada.engine.tuner import Tuner
@@ -38,8 +42,8 @@ from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
 from hornada.engine.validator import Validator
 from hornada.engine.warden import Warden
-from hornada.engine.webhooks import Webhooks
 from hornada.engine.watching import Watching
+from hornada.engine.webhooks import Webhooks
 from hornada.service.installation import Installation, spelling
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
@@ -52,7 +56,6 @@ class Parts:
     def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
         self.db = db
         self.clock = clock
-        self.owner = new_id()
         self.news = News()
         self.plans = dict(installation.plans)
         self.blobs = open_blobs(installation.blobs)
@@ -61,6 +64,23 @@ class Parts:
         self._regular(installation)
         self._notices(installation)
         self._batch(installation)
+        self.membership = self._member(installation) if installation.shared else Alone(installation.role)
+
+    @property
+    def owner(self) -> str:
+        """The name under which this process holds chunks and stages at the moment."""
+        return self.membership.owner
+
+    def _member(self, installation: Installation) -> Membership:
+        return Membership(
+            self.db,
+            self.clock,
+            role=installation.role,
+            host=socket.gethostname(),
+            ttl_s=installation.lease_ttl_s,
+            brake=self.dispatcher.brake,
+            on_lost=self.dispatcher.forfeit,
+        )
 
     def _shared(self, installation: Installation) -> None:
         """What regular calls and lines have in common: models, servers, capacity, money."""
@@ -108,8 +128,9 @@ class Parts:
         )
         self.survey = Survey(db)
         self.curator = Curator(db, clock, self.models, on_changed=news.teller(Topic.CATALOG))
-        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=news.teller(Topic.ENDED))
         self.joining = Joining(db, self.blobs, self.batches)
+        self.retrying = Retrying(db, self.blobs, self.files, self.batches, lambda dialect: DIALECTS[dialect].rules)
+        self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=news.teller(Topic.ENDED))
 
     def _regular(self, installation: Installation) -> None:
         """What answers regular calls."""
@@ -151,6 +172,8 @@ class Parts:
             budget=self.budget,
             on_settled=news.teller(Topic.DRAINED),
             tally=self.tally,
+            rhythm=BUCKET if installation.blobs.startswith("s3:") else FOLDER,
+            **({"fresh": lambda: self.membership.fresh} if installation.shared else {}),
         )
         self.validator = Validator(
             db,
@@ -178,8 +201,18 @@ class Parts:
             tally=self.tally,
         )
         self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=news.teller(Topic.READY))
-        self.reaper = Reaper(db, self.blobs, clock, self.files, on_stopped=self._stopped)
+        self.reaper = Reaper(
+            db,
+            self.blobs,
+            clock,
+            self.files,
+            on_stopped=self._stopped,
+            on_freed=self._accepted,
+            steady=lambda: self.membership.steady,
+        )
         self.outlook = Outlook(catalog, self.gates, self.dispatcher, clock)
+        self.pace = Pace(db, clock, self.outlook.waiting_for)
+        self.watching = Watching(db, self.batches, self.pace)
         self.tuner = Tuner(catalog, self.gates, Gauges(self.servers.upstream, clock), clock, self.dispatcher.state)
 
     def _stopped(self, batch: str, reason: StopReason) -> None:
@@ -192,7 +225,6 @@ class Parts:
             self.news.tell(Topic.READY)
 
     def _accepted(self) -> None:
+        """Chunks may be claimed, or there is nothing left to claim."""
         self.news.tell(Topic.READY)
         self.news.tell(Topic.DRAINED)  # of a batch that was cancelled meanwhile no line runs
-        self.pace = Pace(db, clock, self.outlook.waiting_for)
-        self.watching = Watching(db, self.batches, self.pace)

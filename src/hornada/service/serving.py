@@ -1,4 +1,4 @@
-"""``hornada serve``: one process with the API and the worker."""
+"""``hornada serve``: a process with the API, the worker, or both."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from hornada.api.app import build
 from hornada.api.services import Services
 from hornada.api.traffic import Traffic
-from hornada.config import Config, Origin, ServerSettings
+from hornada.config import Config, Origin, ProcessRole, ServerSettings
 from hornada.core.catalog import Server
 from hornada.core.errors import Broken, Unavailable
 from hornada.engine import crashpoint
@@ -85,9 +85,7 @@ def _listen(config: Config) -> Iterator[socket.socket]:
 
 async def _serve(config: Config, origin: Origin | None, listener: socket.socket) -> None:
     async with _engine(config) as engine, _reloading(engine, config, origin):
-        first = config.bootstrap
-        made = await engine.admission.bootstrap(first.organization, first.key, first.credit)
-        await _tell(engine, config)
+        made = await _begin(engine, config)
         standing = Standing(engine, config)
         wanted = services(engine, config, standing)
         listening = _http(shared(build(wanted), config.server.cors_origins), config.server)
@@ -107,6 +105,15 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
     log.info("stopped")
 
 
+async def _begin(engine: Engine, config: Config) -> str | None:
+    """Makes the first organization where there is none; its key, if one was made here."""
+    first, made = config.bootstrap, None
+    if config.role is not ProcessRole.WORKER:
+        made = await engine.admission.bootstrap(first.organization, first.key, first.credit)
+    await _tell(engine, config)
+    return made
+
+
 async def _tell(engine: Engine, config: Config) -> None:
     """Logs what an operator should know about this start."""
     live = sum((await engine.live()).values())
@@ -115,7 +122,7 @@ async def _tell(engine: Engine, config: Config) -> None:
     if not engine.models.catalog().models and not config.upstream:
         log.warning("there is no model: give --upstream URL, [[models]] in the configuration, or hornada admin model")
     key = config.bootstrap.key
-    if key is not None and not await engine.admission.knows(key):
+    if key is not None and config.role is not ProcessRole.WORKER and not await engine.admission.knows(key):
         log.warning(
             "bootstrap.key is ignored: the database has organizations already, and it is no key of any of them; "
             "hornada admin key create makes one"
@@ -228,6 +235,9 @@ def installation(config: Config) -> Installation:
         database=config.storage.database,
         blobs=config.storage.blobs,
         migrate=config.storage.migrate,
+        shared=config.storage.shared,
+        role=config.role,
+        lease_ttl_s=config.engine.lease_ttl_s,
         limits=config.limits,
         models=config.models,
         aliases=config.aliases,
@@ -256,6 +266,9 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         uploads=engine.uploads,
         batches=engine.batches,
         joining=engine.joining,
+        pace=engine.pace,
+        watching=engine.watching,
+        retrying=engine.retrying,
         admission=engine.admission,
         meter=engine.meter,
         gateway=engine.gateway,
@@ -267,8 +280,6 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         stopping=lambda: stands.stopping,
         traffic=traffic,
         access_log=config.server.access_log,
-        pace=engine.pace,
-        watching=engine.watching,
         traced=engine.tracing.call if engine.tracing else None,
         metrics=metrics,
         dialects=config.server.dialects,
@@ -278,4 +289,5 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         webhooks_enabled=config.webhooks.enabled,
         curator=engine.curator,
         batches_enabled=config.server.batches,
+        calls=config.role is not ProcessRole.WORKER,
     )

@@ -45,6 +45,8 @@ class Standing:
             notes.append(f"{mute} of {len(self._config.upstream)} model servers do not say which models they run")
         if not engine.models.catalog().models:
             notes.append("there is no model")
+        if not engine.membership.workers:
+            notes.append("no worker is alive; batches wait")
         return notes
 
 

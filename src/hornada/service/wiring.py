@@ -9,6 +9,7 @@ from hornada.core.batch import Status
 from hornada.core.clock import Clock, SystemClock
 from hornada.core.errors import HornadaError
 from hornada.engine.looper import Looper
+from hornada.engine.membership import Membership
 from hornada.engine.news import Topic
 from hornada.service.installation import Installation, spelling
 from hornada.service.loops import Loops
@@ -19,6 +20,7 @@ from hornada.store.database import Database
 
 if TYPE_CHECKING:
     from hornada.engine.guard import Guard
+    from hornada.service.company import Company
 
 __all__ = ["Engine", "Installation", "spelling"]
 
@@ -30,12 +32,15 @@ class Engine(Parts):
     """Why this process must end: another one works on the ledger."""
     on_taken: Callable[[], None] | None = None
     _guard: "Guard | None" = None
+    _lasting: Sequence[Looper] = ()
+    """Loops that go on while the process drains."""
     _tasks: Sequence[asyncio.Task[None]] = ()
+    _lasting_tasks: Sequence[asyncio.Task[None]] = ()
 
     def __init__(self, installation: Installation, db: Database, clock: Clock) -> None:
         super().__init__(installation, db, clock)
         self._loops = Loops(self, installation)
-        self.loops = self._loops.all
+        self._company = self._joined(installation.database)
 
     @classmethod
     async def open(cls, installation: Installation, clock: Clock | None = None) -> "Engine":
@@ -49,9 +54,11 @@ class Engine(Parts):
         engine: Engine | None = None
         try:
             engine = cls(installation, db, clock)
-            await engine._alone(installation.database)
+            if not installation.shared:
+                await engine._alone(installation.database)
             await _brought_up_to_date(db, migrate=installation.migrate)
-            await engine.reaper.void(engine.owner)
+            if not installation.shared:
+                await engine.reaper.void(engine.owner)
             async with db.read() as tx:
                 engine.models.overlay(await shelf(tx))
         except BaseException:
@@ -60,6 +67,14 @@ class Engine(Parts):
             await db.close()
             raise
         return engine
+
+    def _joined(self, database: str) -> "Company | None":
+        """What this process does with the others that share the ledger; None when it is alone."""
+        if not isinstance(self.membership, Membership):
+            return None
+        from hornada.service.company import Company
+
+        return Company(database, self.membership, self.news)
 
     async def _alone(self, database: str) -> None:
         """Takes the lock of a ledger that several processes can reach; raises Taken and Unavailable."""
@@ -70,7 +85,7 @@ class Engine(Parts):
 
         await lock.check()
         self._guard = Guard(lock, self.dispatcher.brake, on_taken=self._end)
-        self.loops.append(Looper("lock", self._guard.once, EVERY_S))
+        self._lasting = [Looper("lock", self._guard.once, EVERY_S)]
 
     def _end(self, why: str) -> None:
         self.taken = why
@@ -79,7 +94,10 @@ class Engine(Parts):
 
     def start(self) -> None:
         """Starts every loop."""
-        self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self.loops]
+        if self._company is not None:
+            self._lasting = self._company.loops
+        self._lasting_tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._lasting]
+        self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops.running]
 
     async def stop(self, grace_s: float) -> None:
         """Drains what was not drained before, writes what is left, closes."""
@@ -89,9 +107,14 @@ class Engine(Parts):
                 pass
         with contextlib.suppress(HornadaError):
             await self.admission.uses.once()
-        await self.watching.close()
+        for loop in self._lasting:
+            loop.stop()
+        await asyncio.gather(*self._lasting_tasks, return_exceptions=True)
+        if self._company is not None and self._lasting:
+            await self._company.leave()
         await self.courier.close(grace_s)
         await self.postman.close()
+        await self.watching.close()
         await self.servers.close()
         if self._guard is not None:
             await self._guard.close()
@@ -102,7 +125,7 @@ class Engine(Parts):
 
         Control and regular calls are answered as before.
         """
-        for loop in self.loops:
+        for loop in self._loops.running:
             loop.stop()
         _, late = await asyncio.wait(self._tasks, timeout=grace_s) if self._tasks else (set(), set())
         for task in late:
@@ -136,6 +159,11 @@ class Engine(Parts):
             self.news.tell(topic)
         self._loops.configured()
         await self.servers.retain(self.models.servers)
+
+    @property
+    def loops(self) -> list[Looper]:
+        """Every loop of this process."""
+        return [*self._loops.running, *self._lasting]
 
     @property
     def troubles(self) -> list[str]:

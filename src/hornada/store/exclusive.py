@@ -11,9 +11,9 @@ from hornada.core.ids import new_id
 
 _LOCK = 0x686F726F  # any number that nobody else takes; below 2**31, so that pg_locks shows it as objid
 _PATIENCE_S = 3.0
-_FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """What asyncpg raises of a session that has ended; the third when it ends in the middle of a statement."""
-_KEEPALIVE = {
+KEEPALIVE = {
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
     "tcp_keepalives_count": "3",
@@ -47,7 +47,7 @@ class Exclusive:
                     await self._take()
                 else:
                     await self._connection.fetchval("SELECT 1")
-        except _FAULTS as error:
+        except FAULTS as error:
             self._drop()
             raise Unavailable(f"the lock on the database: {error or type(error).__name__}") from error
 
@@ -55,11 +55,11 @@ class Exclusive:
         """Lets the lock go."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(*_FAULTS):
+            with suppress(*FAULTS):
                 await connection.close(timeout=_PATIENCE_S)
 
     async def _take(self) -> None:
-        settings = {"application_name": self._name, **_KEEPALIVE}
+        settings = {"application_name": self._name, **KEEPALIVE}
         connection = await asyncpg.connect(self._url, timeout=_PATIENCE_S, server_settings=settings)
         try:
             if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):

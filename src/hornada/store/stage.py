@@ -9,7 +9,6 @@ from hornada.store.batch import COLUMNS, counted
 from hornada.store.database import Tx
 from hornada.store.listed import listed
 
-
 _FOREVER = 1 << 60
 """A time that no clock reaches: until its owner lets go or has ended."""
 

@@ -30,8 +30,7 @@ class Ended(Struct, frozen=True):
 async def join(tx: Tx, worker: str, role: str, host: str, ttl: int) -> None:
     """Adds a process that is alive for ``ttl`` microseconds from now."""
     await tx.run(
-        "INSERT INTO worker (id, role, host, started_at, lease_until)"
-        " VALUES (:id, :role, :host, {now}, {now} + :ttl)",
+        "INSERT INTO worker (id, role, host, started_at, lease_until) VALUES (:id, :role, :host, {now}, {now} + :ttl)",
         id=worker,
         role=role,
         host=host,
@@ -90,4 +89,4 @@ async def crew(tx: Tx) -> Crew:
     first = await tx.row(
         f"SELECT id FROM worker WHERE {_ALIVE} AND role <> 'api' ORDER BY started_at, id LIMIT 1"  # noqa: S608
     )
-    return Crew({row["role"]: row["n"] for row in rows}, first and first["id"])
+    return Crew({row["role"]: row["n"] for row in rows}, first["id"] if first else None)
