@@ -19,7 +19,7 @@ from hornada.engine.audit import note
 from hornada.store import webhook as endpoints
 from hornada.store import webhook_delivery as deliveries
 from hornada.store.database import Database, Tx
-from hornada.store.webhook_delivery import Due
+from hornada.store.webhook_delivery import Backlog, Due
 from hornada.upstream.postman import Posted
 
 log = logging.getLogger("hornada")
@@ -123,6 +123,11 @@ class Courier:
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
         self._ring()
+
+    async def backlog(self) -> Backlog:
+        """What waits to be delivered, whoever will do it."""
+        async with self._db.read() as tx:
+            return await deliveries.backlog(tx)
 
     async def settle(self) -> None:
         """Waits until nothing is on its way."""

@@ -11,7 +11,10 @@ from hornada.api.traffic import Traffic
 from hornada.core.batch import Status
 from hornada.service.counters import NAMES as COUNTED
 from hornada.service.counters import CounterCollector
+from hornada.service.webhook_metrics import NAMES as TOLD
+from hornada.service.webhook_metrics import WebhookCollector
 from hornada.service.wiring import Engine
+from hornada.store.webhook_delivery import Backlog
 
 NAMES = {
     "hornada_capacity_slots": "Concurrent requests that a model's servers get at most: as configured, learned or cut.",
@@ -29,6 +32,7 @@ NAMES = {
     "hornada_loop_in_trouble": "1 while a loop cannot do its work.",
 } | COUNTED
 """Every metric of our own, with its meaning; process_* come from the client library."""
+NAMES |= TOLD
 
 
 class EngineCollector(Collector):
@@ -74,10 +78,11 @@ class EngineCollector(Collector):
         yield loops
 
 
-def render(engine: Engine, traffic: Traffic, live: Mapping[Status, int]) -> bytes:
+def render(engine: Engine, traffic: Traffic, live: Mapping[Status, int], backlog: Backlog) -> bytes:
     """The metrics in Prometheus's text format."""
     registry = CollectorRegistry()
     registry.register(EngineCollector(engine))
     registry.register(CounterCollector(engine.tally, traffic, live))
+    registry.register(WebhookCollector(engine.courier, backlog, engine.clock.now()))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

@@ -259,7 +259,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
     async def metrics() -> bytes:
         from hornada.service.metrics import render
 
-        return render(engine, traffic, await engine.live())
+        return render(engine, traffic, await engine.live(), await engine.courier.backlog())
 
     return Services(
         files=engine.files,
