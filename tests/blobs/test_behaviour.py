@@ -29,6 +29,7 @@ async def keys(blobs: Blobs) -> set[str]:
 async def test_a_committed_blob_reads_back_byte_for_byte(blobs: Blobs) -> None:
     await put(blobs, "input/a", BIG)
     assert await blobs.read("input/a", 0, len(BIG)) == BIG
+    assert await blobs.size("input/a") == len(BIG)
 
 
 @pytest.mark.parametrize("size", [1, 1000, 1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1])

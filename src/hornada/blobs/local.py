@@ -139,6 +139,10 @@ class LocalBlobs:
         """Exactly ``length`` bytes from ``offset``; raises Broken when the blob is missing or short."""
         return await asyncio.to_thread(self._read, key, offset, length)
 
+    async def size(self, key: str) -> int:
+        """How many bytes a blob has; raises Broken when it is missing."""
+        return await asyncio.to_thread(self._size, key)
+
     async def stream(self, key: str, offset: int, length: int) -> AsyncIterator[bytes]:
         """The same in pieces of at most 256 KiB, with flat memory."""
         file = await asyncio.to_thread(self._opened, key)
@@ -211,6 +215,10 @@ class LocalBlobs:
     def _read(self, key: str, offset: int, length: int) -> bytes:
         with reading(key), self._opened(key) as file:
             return read_exactly(file.fileno(), key, offset, length)
+
+    def _size(self, key: str) -> int:
+        with reading(key):
+            return self.path(key).stat().st_size
 
     def _delete(self, key: str) -> None:
         path = self.path(key)

@@ -54,6 +54,10 @@ class Blobs(Protocol):
         """Exactly ``length`` bytes from ``offset``."""
         ...
 
+    async def size(self, key: str) -> int:
+        """How many bytes a blob has."""
+        ...
+
     def stream(self, key: str, offset: int, length: int) -> AsyncIterator[bytes]:
         """The same in pieces of at most 256 KiB, with flat memory."""
         ...

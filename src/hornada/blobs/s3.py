@@ -47,6 +47,10 @@ class S3Blobs:
         """Exactly ``length`` bytes from ``offset``; raises Broken when the blob is missing or short."""
         return bytes(await self._read(checked(key), offset, length))
 
+    async def size(self, key: str) -> int:
+        """How many bytes a blob has; raises Broken when it is missing."""
+        return await self._size(checked(key))
+
     async def stream(self, key: str, offset: int, length: int) -> AsyncIterator[bytes]:
         """The same in pieces of at most 256 KiB; the next range is on its way while one is handed out."""
         checked(key)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hornada.core.errors import Broken, Unavailable
+from hornada.store.database import Tx
 
 _NAMED = (
     "SELECT object, bytes AS size, sha256 FROM file WHERE deleted_at IS NULL"
@@ -23,6 +24,11 @@ class Named(NamedTuple):
     key: str
     size: int
     sha256: str | None
+
+
+async def needed(tx: Tx) -> list[Named]:
+    """What blobs the ledger of a transaction needs."""
+    return [Named(row["object"], row["size"], row["sha256"]) for row in await tx.rows(_NAMED)]
 
 
 def copy_ledger(source: Path, target: Path) -> None:

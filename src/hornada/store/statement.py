@@ -1,8 +1,8 @@
 """Statements in each database's own words.
 
-Beside the three words that ``hornada.store.database`` names, migrations know ``{blob}`` and ``{online}``; ``{tables}``
-(name) and ``{columns}`` (tbl, name, type) are what a database holds. A word or a ``:name`` inside a quoted text or a
-comment stays as it is.
+Beside the three words that ``hornada.store.database`` names, migrations know ``{blob}`` and ``{online}``. What a
+database holds is in ``{tables}`` (name), ``{columns}`` (tbl, name, type, place, and part: the number in the primary key
+or 0) and ``{references}`` (tbl, parent). A word or a ``:name`` inside a quoted text or a comment stays as it is.
 """
 
 import re
@@ -13,7 +13,6 @@ _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "[^"]*" | --[^\n]* | :: | :(?P<name>[a-z_]\w*) | \{(?P<word>\w+)\}""", re.VERBOSE
 )
 _NOW = "now_"
-_SQLITE_TABLES = "FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'"
 _SQLITE = {
     "now": f":{_NOW}",
     "skip_locked": "",
@@ -21,7 +20,10 @@ _SQLITE = {
     "blob": "BLOB",
     "online": "IF NOT EXISTS",
     "tables": "(SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%')",
-    "columns": f"(SELECT t.name AS tbl, c.name AS name, lower(c.type) AS type, c.cid AS place {_SQLITE_TABLES})",
+    "columns": "(SELECT t.name AS tbl, c.name AS name, lower(c.type) AS type, c.cid AS place, c.pk AS part"
+    " FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table')",
+    "references": '(SELECT t.name AS tbl, f."table" AS parent'
+    " FROM sqlite_master AS t JOIN pragma_foreign_key_list(t.name) AS f WHERE t.type = 'table')",
 }
 _POSTGRES = {
     "now": "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
@@ -30,8 +32,14 @@ _POSTGRES = {
     "blob": "BYTEA",
     "online": "CONCURRENTLY IF NOT EXISTS",
     "tables": "(SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema())",
-    "columns": "(SELECT table_name AS tbl, column_name AS name, data_type AS type, ordinal_position AS place"
-    " FROM information_schema.columns WHERE table_schema = current_schema())",
+    "columns": "(SELECT t.relname AS tbl, c.attname AS name, format_type(c.atttypid, c.atttypmod) AS type,"
+    " c.attnum AS place, coalesce(array_position(k.indkey::int2[], c.attnum) + 1, 0) AS part FROM pg_class AS t"
+    " JOIN pg_attribute AS c ON c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped"
+    " LEFT JOIN pg_index AS k ON k.indrelid = t.oid AND k.indisprimary"
+    " WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace)",
+    "references": "(SELECT c.relname AS tbl, p.relname AS parent FROM pg_constraint AS f"
+    " JOIN pg_class AS c ON c.oid = f.conrelid JOIN pg_class AS p ON p.oid = f.confrelid"
+    " WHERE f.contype = 'f' AND c.relnamespace = current_schema()::regnamespace)",
 }
 
 
