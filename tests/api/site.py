@@ -17,6 +17,7 @@ from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND
 from hornada.core.limits import Limits
 from hornada.core.webhook import WebhookRules
+from hornada.dialects import DIALECTS as SPELLED
 from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
@@ -33,6 +34,7 @@ from hornada.engine.models import Models
 from hornada.engine.outlook import Load
 from hornada.engine.outlook import Load
 from hornada.engine.pace import Pace
+from hornada.engine.retrying import Retrying
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
@@ -140,6 +142,7 @@ async def open_site(
             uploads=Uploads(db, blobs, clock, files),
             batches=batches,
             joining=Joining(db, blobs, batches),
+            retrying=Retrying(db, blobs, files, batches, lambda name: SPELLED[name].rules),
             pace=pace,
             watching=Watching(db, batches, pace, every_s=0.02, most=onlookers),
             admission=admission,

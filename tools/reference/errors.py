@@ -68,6 +68,7 @@ ABOUT: dict[Code, str] = {
     Code.OBJECT_ABOVE_MAX_PROPERTIES: "`metadata` has too many keys",
     Code.IDEMPOTENCY_KEY_REUSED: "The same `Idempotency-Key` came with another body",
     Code.BATCH_NOT_CANCELLABLE: "The batch is finalizing or has ended",
+    Code.BATCH_NOT_RETRYABLE: "The batch has not ended, no line of it failed (so), or its input or errors are gone",
     Code.BATCH_NOT_PAUSABLE: "No line of the batch will start any more: it is cancelling or finalizing, or has ended",
     Code.TOO_MANY_ACTIVE_BATCHES: "The plan's number of live batches is reached",
     Code.RATE_LIMIT_EXCEEDED: "Too many calls a minute; `retry-after` says when to call again",

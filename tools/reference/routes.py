@@ -21,7 +21,7 @@ and answers whole.
 
 def page() -> str:
     """Every route with the codes that it may refuse with."""
-    known = {"limits": Limits(), "batches_enabled": True, "webhooks_enabled": True}
+    known = {"limits": Limits(), "batches_enabled": True, "webhooks_enabled": True, "calls": True}
     nothing = cast("Services", SimpleNamespace(**{**dict.fromkeys(Services.__annotations__), **known}))
     found = routes(nothing, dict, bytes)
     bases = table(("Base path", "Dialect"), [(code(path), name) for path, name in DEFAULT_DIALECTS.items()])

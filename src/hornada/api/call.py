@@ -113,21 +113,18 @@ class Call:
 
     async def json(self) -> dict[str, Any]:
         """The body, which must be a JSON object of at most 1 MiB; raises Refusal."""
-        encoding = self.header(b"content-encoding") or "identity"
-        if encoding.lower() != "identity":
-            message = f"Content-Encoding '{encoding[:64]}' is not supported for this call; send the body as it is."
-            raise Refusal(Code.UNSUPPORTED_ENCODING, message)
+        return _object(await self._body())
+
+    async def optional_json(self) -> dict[str, Any]:
+        """The body as ``json`` gives it; empty when there is none."""
         body = await self._body()
-        try:
-            value = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            message = f"We could not parse the JSON body of your request: {_reason(body, error)}"
-            raise Refusal(Code.INVALID_JSON, message) from error
-        if not isinstance(value, dict):
-            raise Refusal(Code.INVALID_TYPE, "Invalid type for the request body: expected an object.")
-        return value
+        return _object(body) if body.strip() else {}
 
     async def _body(self) -> bytes:
+        encoding = self.header(b"content-encoding") or "identity"
+        if encoding.lower() != "identity":
+            what = f"Content-Encoding '{encoding[:64]}' is not supported for this call; send the body as it is."
+            raise Refusal(Code.UNSUPPORTED_ENCODING, what)
         declared = self.header(b"content-length") or "0"
         if declared.isdecimal() and (len(declared) > 18 or int(declared) > JSON_LIMIT):
             raise _too_large(declared)
@@ -173,6 +170,18 @@ async def start(send: Send, response: Response) -> None:
         *response.headers,
     ]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """A JSON object; raises Refusal."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        message = f"We could not parse the JSON body of your request: {_reason(body, error)}"
+        raise Refusal(Code.INVALID_JSON, message) from error
+    if not isinstance(value, dict):
+        raise Refusal(Code.INVALID_TYPE, "Invalid type for the request body: expected an object.")
+    return value
 
 
 def _too_large(actual: str) -> Refusal:

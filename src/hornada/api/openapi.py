@@ -121,4 +121,4 @@ def _failures(route: Route, envelope: dict[str, Any]) -> dict[str, Any]:
 
 def _body(body: Body, schemas: Mapping[type[msgspec.Struct], dict[str, Any]]) -> dict[str, Any]:
     schema = body.schema if isinstance(body.schema, dict) else schemas[body.schema]
-    return {"required": True, "content": {body.media: {"schema": schema}}}
+    return {"required": body.required, "content": {body.media: {"schema": schema}}}

@@ -1,16 +1,18 @@
-"""Routes of our own under ``/batches``: results beside their input, and events."""
+"""Routes of our own under ``/batches``: results beside their input, events, retries."""
 
 from hornada.api.batch_events import EventCalls
-from hornada.api.own_schemas import BatchEvent, ResultLine
+from hornada.api.own_schemas import BatchEvent, ResultLine, RetryBatch
 from hornada.api.results import QUERY, ResultCalls
-from hornada.api.router import Answer, Route
+from hornada.api.retry import RetryCalls
+from hornada.api.router import Answer, Body, Route
+from hornada.api.schemas import BatchObject, NovitaBatchObject
 from hornada.api.services import Services
 from hornada.core.errors import Code
 
 
 def routes(services: Services) -> tuple[Route, ...]:
     """All of them."""
-    return (*_results(ResultCalls(services)), *_events(EventCalls(services)))
+    return (*_results(ResultCalls(services)), *_events(EventCalls(services)), *_retries(RetryCalls(services)))
 
 
 def _results(calls: ResultCalls) -> tuple[Route, ...]:
@@ -46,5 +48,35 @@ def _events(calls: EventCalls) -> tuple[Route, ...]:
             handler=calls.events,
             answer=Answer(media="text/event-stream", schemas=(BatchEvent,)),
             codes=(Code.BATCH_NOT_FOUND,),
+        ),
+    )
+
+
+def _retries(calls: RetryCalls) -> tuple[Route, ...]:
+    return (
+        Route(
+            method="POST",
+            path="/batches/{id}/retry",
+            name="retryBatch",
+            summary="Create a batch of just the lines that failed, expired or were cancelled",
+            handler=calls.retry,
+            answer=Answer(schemas=(BatchObject, NovitaBatchObject)),
+            codes=(
+                Code.BATCH_NOT_FOUND,
+                Code.BATCH_NOT_RETRYABLE,
+                Code.INVALID_TYPE,
+                Code.INVALID_VALUE,
+                Code.INVALID_JSON,
+                Code.UNSUPPORTED_ENCODING,
+                Code.REQUEST_TOO_LARGE,
+                Code.STRING_ABOVE_MAX_LENGTH,
+                Code.TOO_MANY_ACTIVE_BATCHES,
+                Code.STORAGE_QUOTA_EXCEEDED,
+                Code.STORAGE_LOW,
+                Code.IDEMPOTENCY_KEY_REUSED,
+                Code.PERMISSION_DENIED,
+            ),
+            members_only=True,
+            body=Body(schema=RetryBatch, required=False),
         ),
     )

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hornada.api.schemas import BatchObject, BatchProgress, Strict
 
@@ -45,3 +45,13 @@ class BatchEvent(Strict):
     type: Literal["batch.progress", "batch.completed", "batch.failed", "batch.expired", "batch.cancelled"]
     batch: BatchObject
     progress: BatchProgress
+
+
+class RetryBatch(Struct, kw_only=True):
+    """Which lines to run again; without ``only``, all that have no answer.
+
+    ``only``: codes as ``errors_by_code`` counts them, and HTTP statuses.
+    """
+
+    only: Annotated[list[str | int], Meta(min_length=1, max_length=100)] | None = None
+    idempotency_key: Annotated[str, Meta(max_length=255)] | None = None

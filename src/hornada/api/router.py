@@ -41,6 +41,7 @@ class Body(Struct, frozen=True, kw_only=True):
 
     media: str = "application/json"
     schema: type[Struct] | dict[str, Any]
+    required: bool = True
 
 
 class Route(Struct, frozen=True, kw_only=True):

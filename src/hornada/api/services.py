@@ -21,6 +21,7 @@ from hornada.engine.meter import Meter
 from hornada.engine.outlook import Load
 from hornada.engine.pace import Pace
 from hornada.engine.retrying import Retrying
+from hornada.engine.retrying import Retrying
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
 from hornada.engine.watching import Watching
@@ -49,6 +50,7 @@ class Services:
     joining: Joining
     pace: Pace
     watching: Watching
+    retrying: Retrying
     retrying: Retrying
     admission: Admission
     meter: Meter

@@ -80,6 +80,7 @@ class Code(StrEnum):
     UPLOAD_NOT_PENDING = "upload_not_pending"
     BATCH_NOT_CANCELLABLE = "batch_not_cancellable"
     BATCH_NOT_PAUSABLE = "batch_not_pausable"
+    BATCH_NOT_RETRYABLE = "batch_not_retryable"
     TOO_MANY_ACTIVE_BATCHES = "too_many_active_batches"
     RATE_LIMIT_EXCEEDED = "rate_limit_exceeded"
     MODEL_OVERLOADED = "model_overloaded"

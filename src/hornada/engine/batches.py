@@ -36,6 +36,7 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     completion_window: str
     metadata: dict[str, str] | None
     output_lifetime_s: int | None
+    retry_of: str | None = None
 
 
 class Batches:
@@ -74,9 +75,11 @@ class Batches:
         output_lifetime_s: int | None,
         retry: bool,
         idempotency_key: str | None,
+        retry_of: str | None = None,
     ) -> tuple[Batch, bool]:
         """Creates a batch, or answers the earlier one that this create repeats (True).
 
+        ``retry_of``: the batch whose failed lines it runs again.
         Contract 5 says when a create repeats another; that is asked before the plan's limit. Raises Refusal
         FILE_NOT_FOUND, INVALID_PURPOSE, IDEMPOTENCY_KEY_REUSED or TOO_MANY_ACTIVE_BATCHES, and Unavailable.
         """
@@ -86,6 +89,7 @@ class Batches:
             completion_window=completion_window,
             metadata=metadata,
             output_lifetime_s=output_lifetime_s,
+            retry_of=retry_of,
         )
         async with self._db.write() as tx:
             await account.lock(tx, principal.org)
@@ -243,6 +247,7 @@ class Batches:
             updated_at=now,
             output_lifetime_s=new.output_lifetime_s,
             metadata=new.metadata,
+            retry_of=new.retry_of,
         )
         await rows.insert(tx, batch, digest if rules.deduplicate else None)
         if not rules.deduplicate:

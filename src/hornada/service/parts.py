@@ -33,6 +33,7 @@ from hornada.engine.outlook import Outlook
 from hornada.engine.pace import Pace
 from hornada.engine.reaper import Reaper
 from hornada.engine.retrying import Retrying
+from hornada.engine.retrying import Retrying
 from hornada.engine.room import Room
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
@@ -129,6 +130,7 @@ class Parts:
         self.survey = Survey(db)
         self.curator = Curator(db, clock, self.models, on_changed=news.teller(Topic.CATALOG))
         self.joining = Joining(db, self.blobs, self.batches)
+        self.retrying = Retrying(db, self.blobs, self.files, self.batches, lambda dialect: DIALECTS[dialect].rules)
         self.retrying = Retrying(db, self.blobs, self.files, self.batches, lambda dialect: DIALECTS[dialect].rules)
         self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=news.teller(Topic.ENDED))
 

@@ -1,0 +1,176 @@
+"""The lines of a batch that failed run again, byte for byte, in a batch of their own."""
+
+from typing import Any
+
+import pytest
+
+from hornada.core.batch import Batch, Status
+from hornada.core.errors import Code, Refusal
+from hornada.core.file import File
+from hornada.core.limits import DialectRules
+from hornada.dialects import DIALECTS
+from hornada.engine import retrying
+from hornada.engine.retrying import Retrying
+from tests.engine.house import ANA, OPENAI, House, caller, line, texts
+from tests.engine.model_server import ModelServer, Say
+
+BAD = b'{"error":{"message":"no","type":"invalid_request_error","param":null,"code":"bad_word"}}'
+HUGE = b'{"error":{"message":"no","type":"invalid_request_error","param":null,"code":413}}'
+
+
+def rules(name: str) -> DialectRules:
+    return DIALECTS[name].rules
+
+
+@pytest.fixture
+def again(house: House) -> Retrying:
+    return Retrying(house.db, house.blobs, house.files, house.batches, rules)
+
+
+async def retried(again: Retrying, batch: Batch, *only: str, who: Any = ANA, **change: Any) -> tuple[Batch, bool]:
+    asked: dict[str, Any] = {"retry": False, "idempotency_key": None}
+    return await again.retry(who, batch.id, only, **(asked | change))
+
+
+async def refused(again: Retrying, batch: Batch, *only: str) -> str:
+    with pytest.raises(Refusal) as caught:
+        await retried(again, batch, *only)
+    assert caught.value.code is Code.BATCH_NOT_RETRYABLE
+    return caught.value.message
+
+
+def two_kinds(server: ModelServer) -> None:
+    server.script = lambda text, nth: (
+        Say(400, body=BAD) if "b" in text else Say(413, body=HUGE) if "h" in text else Say()
+    )
+
+
+async def content(house: House, batch: Batch) -> bytes:
+    file: File = await house.files.get(ANA, batch.input_file)
+    return await house.blobs.read(file.object, 0, file.bytes)
+
+
+async def test_the_failed_lines_run_again_byte_for_byte(
+    house: House, again: Retrying, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrying, "_BLOCK", 64)
+    two_kinds(server)
+    odd = b'{"custom_id":"x\\u00e9b",  "body":{"model":"m","n":1.50,"messages":[{"role":"user","content":"xb"}]}}'
+    lines = [
+        b"\xef\xbb\xbf" + line("b0"),
+        line("a1"),
+        b" \r\n",
+        odd + b"\r\n",
+        line("h3"),
+        line("a4"),
+        line("b5").rstrip(),
+    ]
+    batch = await house.finish(await house.accepted(*lines))
+    assert batch.counts.failed == 4
+    new, earlier = await retried(again, batch)
+    assert not earlier
+    assert await content(house, new) == line("b0") + odd + b"\r\n" + line("h3") + line("b5")
+    assert (new.retry_of, new.metadata) == (batch.id, {"retry_of": f"batch_{batch.id}"})
+    assert (new.endpoint, new.dialect, new.status) == (batch.endpoint, batch.dialect, Status.VALIDATING)
+    server.script = lambda text, nth: Say()
+    await house.check()
+    assert (await house.finish(new)).counts.completed == 4
+
+
+@pytest.mark.parametrize(
+    ("only", "taken"),
+    [(("bad_word",), ["b0", "b2"]), (("http_413",), ["h1"]), (("http_400", "http_413"), ["b0", "h1", "b2"])],
+)
+async def test_only_those_that_failed_so(
+    house: House, again: Retrying, server: ModelServer, only: tuple[str, ...], taken: list[str]
+) -> None:
+    two_kinds(server)
+    batch = await house.finish(await house.accepted("b0", "h1", "b2", "a3"))
+    assert batch.failures == {"bad_word": 2, "http_413": 1}
+    new, _ = await retried(again, batch, *only)
+    assert await content(house, new) == b"".join(map(line, taken))
+
+
+async def test_lines_that_were_cancelled_run_again(house: House, again: Retrying) -> None:
+    batch = await house.accepted(*texts(3))
+    await house.batches.cancel(ANA, batch.id)
+    batch = await house.finish(batch)
+    new, _ = await retried(again, batch, "batch_cancelled")
+    assert await content(house, new) == b"".join(map(line, texts(3)))
+
+
+async def test_what_cannot_be_retried_is_refused_in_words(house: House, again: Retrying, server: ModelServer) -> None:
+    two_kinds(server)
+    batch = await house.accepted("b0", "a1")
+    assert "'in_progress'" in await refused(again, batch)
+    batch = await house.finish(batch)
+    assert "bad_word (1)" in await refused(again, batch, "http_500")
+    assert await house.rows("SELECT id FROM file WHERE purpose = 'batch'") != []
+    good = await house.finish(await house.accepted("a0"))
+    assert "nothing to retry" in await refused(again, good)
+    faulty = await house.fresh(b"{\n")
+    await house.check()
+    assert "faults" in await refused(again, faulty)
+    assert batch.error_file is not None
+    await house.files.delete(ANA, batch.error_file)
+    assert "error file" in await refused(again, batch)
+    await house.files.delete(ANA, batch.input_file)
+    assert "input file" in await refused(again, batch)
+
+
+async def test_the_same_retry_again_answers_the_first_and_makes_no_second_file(
+    house: House, again: Retrying, server: ModelServer
+) -> None:
+    two_kinds(server)
+    batch = await house.finish(await house.accepted("b0"))
+    first, _ = await retried(again, batch)
+    assert await retried(again, batch) == (first, True)
+    strict = await house.upload(line("b7"))
+    batch, _ = await house.create(strict, rules=OPENAI)
+    await house.check()
+    batch = await house.finish(batch)
+    first, _ = await retried(again, batch, idempotency_key="once")
+    files = await house.rows("SELECT id FROM file")
+    assert await retried(again, batch, idempotency_key="once") == (first, True)
+    assert await retried(again, batch, retry=True) == (first, True)
+    assert (await retried(again, batch))[1] is False
+    assert await house.rows("SELECT id FROM file") == files
+
+
+async def test_a_retry_counts_against_the_plan_and_leaves_no_file_when_it_is_refused(
+    house: House, again: Retrying, server: ModelServer
+) -> None:
+    two_kinds(server)
+    batch = await house.finish(await house.accepted("b0", "a1"))
+    await house.fresh("other")
+    visible = "SELECT id FROM file WHERE deleted_at IS NULL"
+    files = await house.rows(visible)
+    with pytest.raises(Refusal) as caught:
+        await retried(again, batch, who=caller(active_batches=1))
+    assert caught.value.code is Code.TOO_MANY_ACTIVE_BATCHES
+    with pytest.raises(Refusal) as caught:
+        await retried(again, batch, who=caller(storage_bytes=100))
+    assert caught.value.code is Code.STORAGE_QUOTA_EXCEEDED
+    assert await house.rows(visible) == files
+
+
+async def test_anybody_of_the_organization_may_retry_and_nobody_else(
+    house: House, again: Retrying, server: ModelServer
+) -> None:
+    two_kinds(server)
+    batch = await house.finish(await house.accepted("b0"))
+    new, _ = await retried(again, batch, who=caller("bob"))
+    assert new.member == "bob"
+    with pytest.raises(Refusal) as caught:
+        await retried(again, batch, who=caller("eve", org="foreign"))
+    assert caught.value.code is Code.BATCH_NOT_FOUND
+
+
+async def test_metadata_without_room_stay_as_they_are(house: House, again: Retrying, server: ModelServer) -> None:
+    two_kinds(server)
+    full = {str(at): "x" for at in range(16)}
+    batch, _ = await house.create(await house.upload(line("b0")), metadata=full)
+    await house.check()
+    batch = await house.finish(batch)
+    first, _ = await retried(again, batch)
+    assert (first.metadata, first.retry_of) == (full, batch.id)
