@@ -383,7 +383,7 @@ async def test_what_a_dead_process_was_sending_is_sent_again_once_its_lease_is_o
     await dead.close(0)
     await post.carry()
     assert len(post.receiver.calls) == 1, "it may still be on its way"
-    post.house.clock.advance(RULES.timeout_s + 31)
+    post.house.clock.advance(RULES.timeout_s + 16)
     post.receiver.let_go()
     await post.carry()
     found = await post.only(endpoint)

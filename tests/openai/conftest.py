@@ -9,6 +9,7 @@ import pytest
 
 from bench.client import Client
 from bench.hornada import KEY, Hornada, table
+from tests.listener import ALLOWED, Listener, listening
 from tests.seed.conftest import Serve, backend
 from tests.seed.guide import Guide, configuration
 
@@ -23,6 +24,7 @@ MOUNTED = {
 DIALECTS = table("[server.dialects]", {f'"{path}"': name for path, name in MOUNTED.items()})
 SLASHED = "org/m big:v1"
 MODEL = table("[[models]]", {"name": SLASHED, "upstream": "http://127.0.0.1:9/v1"})
+HOOKS = table("[webhooks]", ALLOWED)
 SMALL = 1 << 20
 """The largest file of a server whose limits are tried out."""
 
@@ -30,7 +32,7 @@ SMALL = 1 << 20
 @pytest.fixture(scope="session")
 def server(backend: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hornada]:
     """The server that most tests share."""
-    with Hornada(tmp_path_factory.mktemp("openai"), configuration(backend, more=DIALECTS + MODEL)) as hornada:
+    with Hornada(tmp_path_factory.mktemp("openai"), configuration(backend, more=DIALECTS + MODEL + HOOKS)) as hornada:
         hornada.start()
         yield hornada
 
@@ -54,6 +56,13 @@ def serve(backend: Client, tmp_path: Path) -> Iterator[Serve]:
             return hornada
 
         yield start
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    """What webhooks are sent to."""
+    with listening() as listener:
+        yield listener
 
 
 @pytest.fixture(params=MOUNTED)

@@ -1,5 +1,6 @@
-"""The rules for a server that OpenAI's clients can trust, by number. R25: test_azure. R23: webhooks, not built yet."""
+"""The rules for a server that OpenAI's clients can trust, by number. R25: test_azure."""
 
+import base64
 import json
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from bench.client import Client
 from bench.hornada import KEY, Hornada
+from tests.listener import Listener
 from tests.openai import wire
 from tests.openai.conftest import MOUNTED, SLASHED, SMALL, opened, strict
 from tests.seed.conftest import Serve
@@ -346,6 +348,50 @@ def test_r22_cancelling_what_is_cancelled_is_granted_what_has_ended_otherwise_co
         answer = guide.cancel(ended)
         assert (answer.status, answer.json["error"]["type"]) == (409, "invalid_request_error")
         assert answer.json["error"]["message"] == f"Cannot cancel a batch with status '{ended['status']}'."
+
+
+def test_r23_webhooks_verify_with_unwrap_in_both_forms_of_the_secret(
+    guide: Guide, sdk: openai.OpenAI, listener: Listener
+) -> None:
+    made = sdk.webhooks.create(name="r23", url=listener.url, event_types=["batch.completed", "batch.failed"])
+    try:
+        ended = [guide.run(data).batch for data in (jsonl(*several(1)), b"{\n")]
+        heard = listener.wait(2)
+        plain = base64.b64decode(made.signing_secret.removeprefix("whsec_")).decode()
+        for secret in (made.signing_secret, plain):
+            events = [sdk.webhooks.unwrap(each.body, each.headers, secret=secret) for each in heard]
+            assert [event.type for event in events] == ["batch.completed", "batch.failed"]
+            assert [event.data.id for event in events] == [batch["id"] for batch in ended]  # type: ignore[union-attr]
+        assert [event.id for event in events] == [each.headers["webhook-id"] for each in heard]
+        for spoiled in (heard[0].body + b" ", heard[1].body):
+            with pytest.raises(openai.InvalidWebhookSignatureError):
+                sdk.webhooks.unwrap(spoiled, heard[0].headers, secret=made.signing_secret)
+    finally:
+        sdk.webhooks.delete(made.id)
+
+
+def test_r23_the_sdk_manages_endpoints(sdk: openai.OpenAI, listener: Listener) -> None:
+    made = sdk.webhooks.create(name="mine", url=listener.url, event_types=["batch.completed"])
+    try:
+        assert sdk.webhooks.event_types.list().data == [
+            f"batch.{end}" for end in ["completed", "failed", "cancelled", "expired"]
+        ]
+        assert [each.id for each in sdk.webhooks.list(limit=1)] == [made.id]
+        changed = sdk.webhooks.update(made.id, event_types=["batch.expired"], name="other")
+        assert sdk.webhooks.retrieve(made.id) == changed
+        assert (changed.name, changed.event_types, changed.url) == ("other", ["batch.expired"], listener.url)
+        rotated = sdk.webhooks.rotate_secret(made.id, keep_old_secret_active_for_24_hours=True)
+        listener.status = 202
+        tested = sdk.webhooks.test(made.id, event_type="batch.expired")
+        assert (tested.status_code, tested.webhook_endpoint_id) == (202, made.id)
+        (heard,) = listener.wait(1)
+        for secret in (made.signing_secret, rotated.signing_secret):
+            assert sdk.webhooks.unwrap(heard.body, heard.headers, secret=secret).type == "batch.expired"
+    finally:
+        gone = sdk.webhooks.delete(made.id)
+    assert (gone.deleted, gone.id) == (True, made.id)
+    with pytest.raises(openai.NotFoundError):
+        sdk.webhooks.retrieve(made.id)
 
 
 def test_r24_curl_is_told_to_go_on(server: Hornada, base: str, tmp_path: Path) -> None:

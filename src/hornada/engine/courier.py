@@ -14,6 +14,7 @@ from standardwebhooks import Webhook
 from hornada.core.clock import SECOND, Clock
 from hornada.core.errors import HornadaError
 from hornada.core.webhook import Delivery, DeliveryStatus, Endpoint, WebhookRules, WhyDisabled
+from hornada.engine import crashpoint
 from hornada.engine.admission import OPERATOR
 from hornada.engine.audit import note
 from hornada.store import webhook as endpoints
@@ -35,7 +36,7 @@ LONGEST_ASKED_S = 6 * 3600.0
 """So much of a Retry-After is obeyed."""
 _STREAK_S = 24 * 3600
 """Failures further apart than this are not one streak."""
-_LEASE_MORE_S = 30
+_LEASE_MORE_S = 15
 _ENDPOINTS = 200
 _TIDY_S = 60.0
 _SWEPT = 500
@@ -156,6 +157,7 @@ class Courier:
     async def _deliver(self, endpoint: Endpoint, delivery: Delivery) -> None:
         try:
             posted = await self._send(endpoint, delivery)
+            crashpoint.reach("webhook_sent")
             async with self._db.write() as tx:
                 await self._report(tx, endpoint, delivery, posted)
         except HornadaError as error:
