@@ -269,7 +269,6 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         pace=engine.pace,
         watching=engine.watching,
         retrying=engine.retrying,
-        retrying=engine.retrying,
         admission=engine.admission,
         meter=engine.meter,
         gateway=engine.gateway,
