@@ -1,8 +1,7 @@
 // A batch as it goes: told by the server's events, and by asking where there are none.
-import { Refused, lines, send } from "./api.js";
+import { Refused, away, lines, send } from "./api.js";
 import { live, one } from "./batch.js";
 import { useEffect, useRef, useState } from "./html.js";
-import { away } from "./api.js";
 
 const ASK_MS = 1500;
 const KEPT = 900;
@@ -57,11 +56,11 @@ export function useBatch(id) {
       let streams = true;
       for (;;) {
         try {
-          let found = await look();
+          const found = await look();
           if (!live(found)) return;
           if (streams) {
             try {
-              await listen(id, (told) => told.request_counts && (found = { ...found, ...told }) && note(found), abort.signal);
+              await listen(id, (told) => told.batch && note({ ...told.batch, hornada: told.progress }), abort.signal);
             } catch (fault) {
               if (!(fault instanceof Refused)) throw fault;
               streams = false; // an older server, or a proxy that lets no stream through

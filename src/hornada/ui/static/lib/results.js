@@ -1,7 +1,7 @@
 // Results of a batch, a page at a time: lines are read as they stream in, until there are enough that fit.
 import { lines, send, withQuery } from "./api.js";
 
-export const PAGE = 20;
+export const PAGE = 10;
 
 export function textOf(body) {
   if (typeof body === "string") return body;

@@ -40,7 +40,7 @@ function Entries({ organization, names }) {
     { key: "actor", name: t("audit.actor"), cell: (row) => (row.actor === "operator" ? t("role.operator") : html`<${Id} text=${row.actor} short />`) },
     { key: "organization", name: t("organization"), cell: (row) => html`<bdi>${names[row.organization_id] ?? row.organization_id ?? "–"}</bdi>` },
     { key: "target", name: t("audit.target"), cell: (row) => html`<${Id} text=${row.target} short />` },
-    { key: "detail", name: t("audit.detail"), cell: (row) => (Object.keys(row.detail).length ? html`<code class="detail">${JSON.stringify(row.detail)}</code>` : "–") },
+    { key: "detail", name: t("audit.detail"), cell: (row) => (Object.keys(row.detail).length ? html`<code class="detail">${Object.entries(row.detail).filter(([, value]) => value !== null).map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ")}</code>` : "–") },
   ];
   return html`<${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("admin.audit")} columns=${columns} rows=${pages.items} none=${t("audit.none")} />`}</${Loaded}><${Pager} pages=${pages} />`;
 }

@@ -25,7 +25,7 @@ export function BatchPage({ id, query }) {
     lead=${html`<span class="facts"><${Status} status=${batch.status} paused=${batch.paused} /><${Id} text=${batch.id} /><bdi>${batch.model ?? ""}</bdi><code>${batch.endpoint}</code></span>`}
     actions=${html`<${Deeds} batch=${batch} reload=${followed.reload} />`}>
     <${Announcer} batch=${batch} />
-    <${Going} batch=${batch} samples=${followed.samples} />
+    ${batch.status !== "failed" && html`<${Going} batch=${batch} samples=${followed.samples} />`}
     ${batch.errors && html`<${Findings} findings=${batch.errors.data} fileId=${batch.input_file_id} />`}
     ${followed.samples.length > 2 && html`<${Card} title=${t("pace.title")}><${Pace} samples=${followed.samples} /></${Card}>`}
     ${batch.status !== "failed" && batch.status !== "validating" && html`<${Results} batch=${batch} query=${query} />`}
@@ -119,7 +119,7 @@ function Going({ batch, samples }) {
         ? html`<${Figure} icon="speed" label=${t("batch.rate")} value=${rate === null || rate === undefined ? "–" : t("rate", { n: number(rate, { maximumFractionDigits: rate < 10 ? 1 : 0 }) })} />
             <${Figure} icon="clock" label=${t("batch.eta")} value=${batch.paused ? "–" : duration(eta)} />`
         : html`<${Figure} icon="clock" label=${t("batch.took")} value=${end ? duration(end - began) : "–"} />`}
-      <${Figure} icon="coins" label=${t("cost")} value=${money(cost, me.value.currency)} />
+      <${Figure} icon="coins" label=${t("cost")} value=${money(cost, me.value.currency)} note=${live(batch) && own.estimated_cost ? t("batch.estimate", { amount: money(own.estimated_cost, me.value.currency) }) : undefined} />
       ${batch.usage && html`<${Figure} icon="tokens" label=${t("usage.tokens")} value=${compact(batch.usage.total_tokens)} note=${t("usage.split", { input: compact(batch.usage.input_tokens), output: compact(batch.usage.output_tokens) })} />`}
     </${Figures}>
     <${Codes} found=${own.errors_by_code ?? {}} />
@@ -138,6 +138,7 @@ function Details({ batch }) {
   return html`<${Card} title=${t("batch.details")}>
     <dl class="pairs">
       <dt>${t("batch.id")}</dt><dd><${Id} text=${batch.id} /> <${Copy} text=${batch.id} /></dd>
+      ${batch.hornada?.retry_of && html`<dt>${t("batch.retry.of")}</dt><dd><a href=${to(`batches/${batch.hornada.retry_of}`)}><${Id} text=${batch.hornada.retry_of} /></a></dd>`}
       <dt>${t("batch.input")}</dt><dd><${Id} text=${batch.input_file_id} /></dd>
       ${metadata.map(([key, value]) => html`<dt key=${`k-${key}`}><bdi>${key}</bdi></dt><dd key=${`v-${key}`}><bdi>${value}</bdi></dd>`)}
       ${STAMPS.filter((stamp) => batch[`${stamp}_at`]).map((stamp) => html`<dt key=${stamp}>${t(has(`stamp.${stamp}`) ? `stamp.${stamp}` : `status.${stamp}`)}</dt><dd key=${`${stamp}-at`}><${Time} at=${batch[`${stamp}_at`]} /></dd>`)}

@@ -32,7 +32,7 @@ function Tile({ model, names, ask }) {
   const { input, output } = model.price;
   return html`<${Card} label=${model.id} kind="tile">
     <${Load} model=${model} />
-    ${model.why && html`<p class="note why">${model.why}</p>`}
+    ${model.why.includes(",") && html`<p class="note why" lang="en">${model.why}</p>`}
     <dl class="pairs">
       <dt>${t("model.price")}</dt><dd>${input || output ? t("model.price.text", { input: money(input, me.value.currency), output: money(output, me.value.currency) }) : t("model.price.none")}</dd>
       <dt>${t("model.capacity")}</dt><dd>${model.auto ? t("model.auto", { n: number(model.capacity) }) : number(model.capacity)}</dd>

@@ -73,6 +73,6 @@ export function UsagePage() {
       <div class="chips" role="group" aria-label=${t("usage.span")}>${SPANS.map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === days} onClick=${() => setDays(each)}>${t("usage.span.days", { n: each })}</button>`)}</div>`}>
       <${Loaded} of=${usage}>${(found) => (found.data.length ? html`<${UsageChart} found=${found} by=${by} days=${days} />` : html`<${Empty} title=${t("usage.none")} text=${t("usage.none.text")} icon="usage" />`)}</${Loaded}>
     </${Card}>
-    ${usage.data && html`<div class="columns even"><div class="column"><${Sums} found=${usage.data.data} part="model" /></div><div class="column"><${Sums} found=${usage.data.data} part="endpoint" /></div></div>`}
+    ${usage.data && html`<${Sums} found=${usage.data.data} part="model" /><${Sums} found=${usage.data.data} part="endpoint" />`}
   </${Page}>`;
 }

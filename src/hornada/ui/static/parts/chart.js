@@ -15,7 +15,7 @@ function colours() {
 function options(width, series, { names, texts, most }, readout) {
   const colour = colours();
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
-  const axis = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font };
+  const axis = { size: 34, stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font };
   const bars = uPlot.paths.bars({ size: [0.62, 46], radius: 0.15 });
   return {
     width,

@@ -22,6 +22,8 @@ function sections() {
   ].filter(([, , shown]) => shown);
 }
 
+const startable = () => me.value.batches && !isOperator();
+
 function Links({ section, onGo }) {
   return html`<ul class="links">${sections().map(
     ([name, path]) => html`<li key=${name}><a href=${to(path)} aria-current=${section === name ? "page" : undefined} onClick=${onGo}>
@@ -45,7 +47,7 @@ function Who() {
   const { organization, member, role } = me.value;
   const name = organization?.name ?? t("role.operator");
   return html`<div class="who"><span class="avatar" aria-hidden="true">${[...name][0].toUpperCase()}</span>
-    <span class="who-name"><strong>${name}</strong><span class="note">${member ? `${member.name} · ` : ""}${t(`role.${role}`)}</span></span>
+    <span class="who-name"><strong>${name}</strong><span class="note">${member ? `${member.name} · ${t(`role.${role}`)}` : `Hornada ${me.value.version}`}</span></span>
     <${Button} kind="quiet" iconOnly icon="leave" aria-label=${t("logout")} title=${t("logout")} onClick=${() => drop()} /></div>`;
 }
 
@@ -60,11 +62,11 @@ export function Frame({ section, children }) {
       <a class="brand" href=${to("")}><${Logo} /><span>Hornada</span></a>
       <${Button} kind="quiet" iconOnly icon="menu" aria-label=${t("menu")} aria-haspopup="dialog" onClick=${() => setOpen(true)} />
     </header>
-    ${open && html`<${Dialog} drawer title="Hornada" onClose=${() => setOpen(false)}><nav aria-label=${t("navigation")}><${Links} section=${section} onGo=${() => setOpen(false)} /></nav><div class="side-foot"><${Choices} /><${Who} /></div></${Dialog}>`}
+    ${open && html`<${Dialog} drawer title="Hornada" onClose=${() => setOpen(false)}>${startable() && html`<div class="drawer-new"><a class="button primary wide" href=${to("new")} onClick=${() => setOpen(false)}><${Icon} name="plus" />${t("new")}</a></div>`}<nav aria-label=${t("navigation")}><${Links} section=${section} onGo=${() => setOpen(false)} /></nav><div class="side-foot"><${Choices} /><${Who} /></div></${Dialog}>`}
     <div class="frame">
       <div class="side">
         <a class="brand" href=${to("")}><${Logo} size=${34} /><span>Hornada</span></a>
-        ${me.value.batches && !isOperator() && html`<a class="button primary new" href=${to("new")}><${Icon} name="plus" />${t("new")}</a>`}
+        ${startable() && html`<a class="button primary new" href=${to("new")}><${Icon} name="plus" />${t("new")}</a>`}
         <nav aria-label=${t("navigation")}><${Links} section=${section} /></nav>
         <div class="side-foot"><${Choices} /><${Who} /></div>
       </div>
