@@ -47,7 +47,7 @@ class Proxy:
                 before = proxy.asked.count((self.command, path))
                 proxy.asked.append((self.command, path))
                 does = proxy._meddle(self.command, path, before)
-                if proxy._plain and path.endswith(("/results", "/events", "/retry", "/validate")):
+                if proxy._plain and path.partition("?")[0].endswith(("/results", "/events", "/retry", "/validate")):
                     does = (404, {})
                 self.close_connection = True
                 if isinstance(does, tuple):

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from hornada.cli.pace import Pace, spoken_time
-from hornada.core.batch import TERMINAL
+from hornada.core.batch import TERMINAL, Status
 from hornada.core.run import Progress
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class Block(Silent):
 
         self._pace = Pace()
         self._monotonic = monotonic
+        self._below = ""
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -87,7 +88,6 @@ class Block(Silent):
         )
         self._live = Live(console=Console(file=out), refresh_per_second=4, get_renderable=self._shown)
         self._task = self._bar.add_task("starting", total=None)
-        self._below = ""
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -143,7 +143,7 @@ def summary(progress: Progress) -> list[str]:
 def _told(progress: Progress, pace: Pace) -> str:
     parts = [spoken(progress)]
     if not progress.message:
-        parts += [part for part in (_speed(progress, pace), _used(progress)) if part and pace.rate]
+        parts += [part for part in (_speed(progress, pace), _used(progress)) if part and (progress.rate or pace.rate)]
     said = ", ".join(parts) + (_kinds(progress.kinds) if progress.failed else "")
     return f"{said} ({progress.message})" if progress.message else said
 
@@ -153,10 +153,11 @@ def _done(progress: Progress) -> int:
 
 
 def _speed(progress: Progress, pace: Pace) -> str:
-    if not pace.rate or progress.status in TERMINAL:
+    pace_s = progress.rate or pace.rate
+    if not pace_s or progress.status is not Status.IN_PROGRESS:
         return ""
-    left = pace.left_s(progress.total - _done(progress))
-    rate = f"{pace.rate:,.1f} lines/s" if pace.rate >= 1 else f"{pace.rate * 60:,.1f} lines/min"
+    left = progress.eta_s if progress.rate else pace.left_s(progress.total - _done(progress))
+    rate = f"{pace_s:,.1f} lines/s" if pace_s >= 1 else f"{pace_s * 60:,.1f} lines/min"
     return rate if left is None else f"{rate}, {spoken_time(left)} left"
 
 

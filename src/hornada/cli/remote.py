@@ -103,6 +103,9 @@ def progress(batch: "Batch") -> Progress:
         input_tokens=batch.input_tokens or 0,
         output_tokens=batch.output_tokens or 0,
         cost=batch.cost or 0,
+        kinds=batch.kinds,
+        rate=batch.rate,
+        eta_s=batch.eta_s,
     )
 
 

@@ -80,8 +80,9 @@ def results(
 ) -> None:
     """Write the results of a batch that has ended.
 
-    Every line of its input, in that order. JSONL holds the result lines as the server wrote them; CSV and Parquet a row for each line: its id or its row of
-    --input, the answer's text, tokens, and what went wrong. Exit code 1 when lines failed.
+    Every line of its input, in that order. JSONL holds the result lines as the server wrote them; CSV and Parquet a
+    row for each line: its id or its row of --input, the answer's text, tokens, and what went wrong. Exit code 1 when
+    lines failed. Of a batch that runs those that there are so far, where the server gives them.
     """
     if output is None and form == "parquet":
         raise typer.BadParameter("needs a file to write: -o OUT", param_hint="--format")

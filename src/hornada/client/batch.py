@@ -22,7 +22,11 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """A batch at one moment. Times in seconds since 1970. ``raw``: the object as the server gave it."""
+    """A batch at one moment. Times in seconds since 1970; ``raw``: the object as the server gave it.
+
+    From servers that tell: ``cost`` in micro-units, ``rate`` in lines a second, ``eta_s`` in seconds, ``kinds``: failed
+    lines by code, ``waiting_for``: why no line runs.
+    """
 
     id: str
     status: str
@@ -42,6 +46,9 @@ class Batch(Struct, frozen=True, kw_only=True):
     output_tokens: int | None = None
     cost: int | None = None
     waiting_for: str | None = None
+    rate: float | None = None
+    eta_s: float | None = None
+    kinds: Mapping[str, int] = {}
     raw: Mapping[str, Any] = {}
 
     @property
@@ -80,8 +87,11 @@ def read_batch(found: Mapping[str, Any]) -> Batch:
         faults=_faults(found.get("errors")),
         input_tokens=_whole(usage.get("input_tokens")),
         output_tokens=_whole(usage.get("output_tokens")),
-        cost=_whole(found.get("cost")),
+        cost=_whole(found.get("cost")) if found.get("cost") is not None else _whole(own.get("cost")),
         waiting_for=_text(own.get("waiting_for")),
+        rate=_number(own.get("rate")),
+        eta_s=_number(own.get("eta")),
+        kinds={str(code): n for code, n in _mapping(own.get("errors_by_code")).items() if isinstance(n, int)},
         raw=found,
     )
 
@@ -109,6 +119,10 @@ def _text(value: Any) -> str | None:
 
 def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _moment(value: Any) -> float | None:

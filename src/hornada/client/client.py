@@ -3,14 +3,17 @@
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 from hornada.client.batch import Batch, read_batch
 from hornada.client.download import download
+from hornada.client.events import events
 from hornada.client.faults import BadInput, ClientError, Refused, Unreached
 from hornada.client.input import endpoint_of, file_size, opened
 from hornada.client.order import Pool, requests
@@ -130,11 +133,23 @@ class Client:
         return read_batch(self._wire.get("batches", batch_id))
 
     def watch(self, batch_id: str, *, interval_s: float | None = None) -> Iterator[Batch]:
-        """The batch now and again, until it has ended. ``interval_s`` None: ever more seldom, at most every 10 s."""
-        began = time.monotonic()
+        """The batch now and again, until it has ended.
+
+        ``interval_s`` None: whenever it has got on, where the server tells that; elsewhere ever more seldom, at most
+        every 10 s.
+        """
+        began, tells = time.monotonic(), interval_s is None
         while True:
             batch = self.get(batch_id)
             yield batch
+            if tells and not batch.ended:
+                try:
+                    for batch in events(self._wire, batch_id):
+                        yield batch
+                except Refused:
+                    tells = False
+                except (OSError, HTTPException, ValueError, KeyError):
+                    pass  # cut off: it is asked again as if there were no events
             if batch.ended:
                 return
             grown = min(0.5 + (time.monotonic() - began) / 10, _MOST_INTERVAL_S)
@@ -148,7 +163,7 @@ class Client:
     def results(self, batch_id: str, *, failed_only: bool = False) -> Iterator[Result]:
         """Every line's result, in the order of the input; ``failed_only``: those that were not answered.
 
-        Raises NotEnded while the batch runs.
+        While the batch runs those that there are, from a server that gives them; NotEnded is raised by others.
         """
         with self.collected(batch_id) as found:
             for result in found:
@@ -162,16 +177,17 @@ class Client:
         ``source``: its input, where it lies on this machine. ``near``: where there is room for the files.
         """
         batch = self.get(batch_id)
-        if not batch.ended:
-            raise NotEnded(f"{batch.id} is {batch.status.replace('_', ' ')}: its results come when it has ended.")
         with tempfile.TemporaryDirectory(prefix=".hornada-", dir=near) as folder:
-            if source is None:
-                source = self._source(batch, Path(folder) / "input.jsonl")
-            paths = []
-            for name, file_id in (("output", batch.output_file_id), ("error", batch.error_file_id)):
-                if file_id:
-                    paths.append(Path(folder) / f"{name}.jsonl")
-                    download(self._wire, file_id, paths[-1])
+            if not batch.ended:
+                paths = [self._so_far(batch, Path(folder) / "so-far.jsonl")]
+            else:
+                if source is None:
+                    source = self._source(batch, Path(folder) / "input.jsonl")
+                paths = []
+                for name, file_id in (("output", batch.output_file_id), ("error", batch.error_file_id)):
+                    if file_id:
+                        paths.append(Path(folder) / f"{name}.jsonl")
+                        download(self._wire, file_id, paths[-1])
             with Pool(paths) as pool:
                 yield Collected(batch, source, pool)
 
@@ -247,6 +263,19 @@ class Client:
                 for batch in self.list(limit=_PAGE):
                     if batch.input_file_id == input_file and (batch.created_at or 0) > since:
                         return batch
+
+    def _so_far(self, batch: Batch, path: Path) -> Path:
+        """The results of a batch that runs, in input order."""
+        try:
+            with self._wire.open("batches", batch.id, "results", format="file") as answer, path.open("wb") as out:
+                shutil.copyfileobj(answer, out)
+        except Refused as refused:
+            if refused.status not in _NO_ROUTE:
+                raise
+            raise NotEnded(
+                f"{batch.id} is {batch.status.replace('_', ' ')}: its results come when it has ended."
+            ) from None
+        return path
 
     def _source(self, batch: Batch, path: Path) -> Path | None:
         if batch.input_file_id is None:

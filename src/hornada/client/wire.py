@@ -92,9 +92,15 @@ class Wire:
         }
         return self._json("POST", ("files",), body=whole, size=len(head) + size + len(tail), headers=headers)
 
-    def open(self, *path: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:
+    def open(
+        self,
+        *path: str,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+        **query: str | int | None,
+    ) -> HTTPResponse:
         """``GET`` whose answer is read by the caller, who closes it; its status is below 300."""
-        return self._send("GET", path, headers=headers or {})
+        return self._send("GET", path, headers=headers or {}, timeout_s=timeout_s, query=query)
 
     def _json(self, method: str, path: tuple[str, ...], **more: Any) -> Json:
         with self._send(method, path, **more) as answer:
@@ -119,6 +125,7 @@ class Wire:
         size: int = 0,
         headers: Mapping[str, str] | None = None,
         once: bool = False,
+        timeout_s: float | None = None,
     ) -> HTTPResponse:
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = "/".join((self.base_url, *(quote(piece, safe="") for piece in path)))
@@ -128,7 +135,7 @@ class Wire:
             tries += 1
             refused: ClientError
             try:
-                answer = self._try(method, url, body, size, headers or {})
+                answer = self._try(method, url, body, size, headers or {}, timeout_s or self._timeout_s)
             except (OSError, HTTPException) as error:
                 sent = not _unsent(error)
                 refused, asked = Unreached(f"{self.base_url} does not answer: {_reason(error)}.", sent=sent), None
@@ -150,7 +157,9 @@ class Wire:
                 self._on_wait(str(refused), wait)
             time.sleep(wait)
 
-    def _try(self, method: str, url: str, body: Body | None, size: int, headers: Mapping[str, str]) -> HTTPResponse:
+    def _try(
+        self, method: str, url: str, body: Body | None, size: int, headers: Mapping[str, str], timeout_s: float
+    ) -> HTTPResponse:
         request = Request(url, method=method, data=cast("Any", body() if body else None))  # noqa: S310 - http or https
         request.add_header("user-agent", f"hornada/{__version__}")
         request.add_header("accept", "application/json, application/jsonl, */*")
@@ -160,7 +169,7 @@ class Wire:
             request.add_header("content-length", str(size))
         for name, value in headers.items():
             request.add_header(name, value)
-        return cast("HTTPResponse", self._opener.open(request, timeout=self._timeout_s))
+        return cast("HTTPResponse", self._opener.open(request, timeout=timeout_s))
 
 
 class _Hearing(HTTPConnection):

@@ -36,11 +36,12 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """The kind of failure in a few words, such as ``400 context_length_exceeded``; empty for an answer."""
+        """The kind of failure: its code, or ``http_503`` and the like where it has none; empty for an answer."""
         if self.ok:
             return ""
-        named = [str(part) for part in (self.status_code, self.error_code) if part]
-        return " ".join(dict.fromkeys(named)) or "error"
+        if self.error_code and not self.error_code.isdecimal():
+            return self.error_code
+        return "error" if self.status_code is None else f"http_{self.status_code}"
 
 
 class _Response(Struct):
@@ -137,7 +138,7 @@ def _fault(error: Any) -> tuple[str | None, str]:
     found = _mapping(error)
     inner = found.get("error", found) if not isinstance(found.get("error"), str) else found
     fields = _mapping(inner)
-    code = fields.get("code") or fields.get("type")
+    code = fields.get("code")
     message = fields.get("message") or fields.get("detail") or fields.get("error")
     if not message:
         message = inner if isinstance(inner, str) and inner else (error if isinstance(error, str) else None)

@@ -39,7 +39,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     """How far a run is. ``total`` is 0 until the file is checked; ``message`` is for people, faults one a line.
 
     ``already``: it was done by an earlier run of the same, and nothing was called. ``cost`` in micro-units.
-    ``kinds``: how many lines failed, by the kind of failure; while it runs of those since it began.
+    ``kinds``: how many lines failed, by the kind of failure. ``rate``: lines a second; ``eta_s``: seconds until the
+    last line has run; None: not known.
     """
 
     total: int
@@ -52,6 +53,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     cost: int = 0
     kinds: Mapping[str, int] = {}
+    rate: float | None = None
+    eta_s: float | None = None
 
 
 class Unreachable(HornadaError):

@@ -196,7 +196,6 @@ class Lanes:
             self._tally.batch.used(reply.usage)
         else:
             self._tally.failed += 1
-            self._tally.refused[reply.status] += 1
         if held.left == 0 or held.stop is not None:
             self._on_settled()
 

@@ -94,7 +94,7 @@ class Traffic:
 class ModelTally:
     """One model's counts. ``busy`` and ``retried`` count further tries, by why the one before came to nothing."""
 
-    __slots__ = ("batch", "busy", "failed", "ok", "refused", "regular", "retried", "stopped", "waiting")
+    __slots__ = ("batch", "busy", "failed", "ok", "regular", "retried", "stopped", "waiting")
 
     def __init__(self, clock: Clock) -> None:
         self.waiting = Waiting(clock)
@@ -102,8 +102,6 @@ class ModelTally:
         self.regular = Traffic(self.waiting)
         self.ok = 0
         self.failed = 0
-        self.refused = Counter[int]()
-        """The lines that failed, by the status of their last answer."""
         self.stopped = 0
         """Lines that were never sent, because their batch ended."""
         self.busy = 0

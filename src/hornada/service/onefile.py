@@ -215,10 +215,10 @@ class _Run:
     async def _follow(self, engine: Engine, principal: Principal, batch: Batch) -> AsyncGenerator[Progress, None]:
         """Tells how far a batch is, and writes the output at its end."""
         patience = Patience(engine.clock, self._request.max_wait)
-        used = Used(engine, batch.id)
+        used = Used(engine)
         while batch.status not in TERMINAL:
             quiet = patience.quiet(batch)
-            yield await used.added(progress(batch, trouble(engine, quiet)))
+            yield await used.added(batch, progress(batch, trouble(engine, quiet)))
             if patience.exhausted:
                 raise Unreachable(f"No line has got a result from {self._request.upstream} for {quiet:.0f} s.")
             await asyncio.sleep(_POLL_S)
@@ -227,13 +227,13 @@ class _Run:
             where = "row" if self._request.recipe else "line"
             yield progress(batch, "\n".join(spoken(finding, where) for finding in batch.errors) or None)
             return
-        yield await used.added(progress(batch, "writing results", Status.FINALIZING))
+        yield await used.added(batch, progress(batch, "writing results", Status.FINALIZING))
         if runnote.digest(Path(self._request.input)) != self._note.sha256 and self._reads_input:
             raise Changed(f"{self._request.input} was changed while it was run; put it back as it was.")
         self._note = replace(self._note, replaces=True)  # from here on an output that is there is this run's own
         runnote.write(self._folder, self._note)
         kinds = await self._write(engine, principal, batch)
-        yield self._total(await used.added(progress(batch, None)), kinds)
+        yield self._total(await used.added(batch, progress(batch, None)), kinds)
 
     @property
     def _reads_input(self) -> bool:

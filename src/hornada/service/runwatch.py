@@ -1,6 +1,6 @@
 """How a run of one file goes, as it is told: how far, what it has used up, for how long nothing has come of it."""
 
-from collections import Counter
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,27 +19,28 @@ _QUIET_S = 20
 class Used:
     """What a run has used up, looked at once a second."""
 
-    def __init__(self, engine: Engine, batch: str) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._batch = batch
         self._looked_at = float("-inf")
-        self._last: dict[str, int] = {}
+        self._last: dict[str, Any] = {}
 
-    async def added(self, step: Progress) -> Progress:
-        """The same progress with tokens, cost and the failures since the process began."""
+    async def added(self, batch: Batch, step: Progress) -> Progress:
+        """The same progress with rate, time left, tokens, cost and the failures by their codes."""
         engine, now = self._engine, self._engine.clock.monotonic()
         if step.message or now - self._looked_at >= 1:
             self._looked_at = now
             async with engine.db.read() as tx:
-                usage = await ledger.usage_of(tx, self._batch)
-                self._last = {
-                    "input_tokens": usage.input,
-                    "output_tokens": usage.output,
-                    "cost": await ledger.cost_of(tx, self._batch),
-                }
-        refused = sum((tally.refused for tally in engine.tally.models.values()), Counter[int]())
-        kinds = {str(status): count for status, count in refused.most_common()}
-        return replace(step, kinds=kinds, **self._last)
+                usage = await ledger.usage_of(tx, batch.id)
+                found = (await engine.pace.of([batch], tx))[batch.id]
+            self._last = {
+                "input_tokens": usage.input,
+                "output_tokens": usage.output,
+                "cost": found.cost,
+                "kinds": found.failures,
+                "rate": found.rate,
+                "eta_s": found.eta,
+            }
+        return replace(step, **self._last)
 
 
 class Patience:
