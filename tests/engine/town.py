@@ -114,9 +114,9 @@ class Counted:
         self.reads += 1
         return self._db.read()
 
-    def write(self) -> Any:
+    def write(self, **how: bool) -> Any:
         self.writes += 1
-        return self._db.write()
+        return self._db.write(**how)
 
     @contextmanager
     def costs(self, reads: int, writes: int) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -21,11 +22,13 @@ from hornada.engine.meter import Meter
 from hornada.engine.outlook import Load
 from hornada.engine.pace import Pace
 from hornada.engine.retrying import Retrying
-from hornada.engine.retrying import Retrying
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
 from hornada.engine.watching import Watching
 from hornada.engine.webhooks import Webhooks
+
+if TYPE_CHECKING:
+    from hornada.engine.shared_meter import SharedMeter
 
 
 class Readiness(Struct, frozen=True):
@@ -51,9 +54,8 @@ class Services:
     pace: Pace
     watching: Watching
     retrying: Retrying
-    retrying: Retrying
     admission: Admission
-    meter: Meter
+    meter: "Meter | SharedMeter"
     gateway: Gateway
     load: Callable[[Model], Load]
     catalog: Callable[[], Catalog]

@@ -51,6 +51,11 @@ class Caller:
         total = limits.upstream_timeout_s
         self._timeouts = Timeouts(connect=min(10.0, total), first_byte=total, total=total)
 
+    @property
+    def longest_s(self) -> float:
+        """How long one call may take, in seconds."""
+        return self._timeouts.connect + self._timeouts.total
+
     async def attempt(self, held: Held, line: int) -> Result:
         """Sends line ``line`` of a chunk."""
         try:

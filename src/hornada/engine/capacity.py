@@ -323,6 +323,8 @@ class Gates:
     def on_made(self, prepare: Callable[[Gate], None]) -> None:
         """What is done to each gate before anybody uses it."""
         self._made = prepare
+        for gate in self._gates.values():
+            prepare(gate)
 
     def of(self, model: Model) -> Gate:
         """The gate of a model."""

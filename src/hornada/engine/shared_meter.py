@@ -88,7 +88,7 @@ class SharedMeter:
         now = self._clock.monotonic()
         n = pocket.next_block(now)
         self.asked += 1
-        async with self._db.write() as tx:
+        async with self._db.write(durable=False) as tx:
             taken = await rate.take(tx, pocket.name, n, limit=pocket.limit, size=pocket.size)
         pocket.took(taken.calls, taken.used, now)
 
@@ -100,7 +100,7 @@ class SharedMeter:
         self._swept_at = now
         for pocket in [each for each in self._pockets.values() if now - each.at >= _IDLE_S and not each.waiting]:
             del self._pockets[pocket.name]
-        async with self._db.write() as tx:
+        async with self._db.write(durable=False) as tx:
             await rate.sweep(tx, round(2 * _IDLE_S * SECOND))
 
 

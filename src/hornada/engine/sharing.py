@@ -78,8 +78,8 @@ class _Stand:
 class Sharing:
     """``state``: how many lines of a model wait here, and whether it is away. ``calls_s``: how long a call may take.
 
-    ``lines``: whether this process runs lines. ``braked``: whether no line may start here for now. ``on_room``: slots
-    were granted where there were none. ``on_starved``: there are lines of a model here that get no slot.
+    ``lines``: whether this process runs lines. ``braked``: whether no line may start here for now. ``on_starved``:
+    there are lines of a model here that get no slot.
     """
 
     def __init__(
@@ -94,7 +94,6 @@ class Sharing:
         calls_s: Callable[[], float],
         lines: bool = True,
         braked: Callable[[], bool] = lambda: False,
-        on_room: Callable[[], None] = lambda: None,
         on_starved: Callable[[str], None] = lambda _: None,
         ttl_s: float = TTL_S,
     ) -> None:
@@ -107,7 +106,8 @@ class Sharing:
         self._calls_s = calls_s
         self._lines = lines
         self._braked = braked
-        self._on_room = on_room
+        self.on_room: Callable[[], None] = lambda: None
+        """Whom to tell that slots were granted where there were none."""
         self._on_starved = on_starved
         self._ttl_s = ttl_s
         self._bell: Callable[[], None] = lambda: None
@@ -187,7 +187,7 @@ class Sharing:
             stand.refused, stand.late = stand.refused or gate.refused, stand.late or gate.late
             gate.refused = gate.late = False
         sharing = [stand for stand in stands if stand.wants or stand.slots]
-        async with self._db.write() as tx:
+        async with self._db.write(durable=False) as tx:
             capacities = await self._capacities(tx, stands, sharing)
             notices = await self._publish(tx, stands, sharing)
             calls = await self._hear(tx, stands)
@@ -279,7 +279,7 @@ class Sharing:
         now = self._clock.monotonic()
         if now >= self._sweep_at:
             self._sweep_at = now + _SWEEP_S
-            async with self._db.write() as tx:
+            async with self._db.write(durable=False) as tx:
                 await grants.sweep(tx)
                 await loads.sweep(tx, round(2 * _RECENT_S * SECOND))
 
@@ -296,7 +296,7 @@ class Sharing:
             self._feed(stand, given)
         self._due = began + min(max(EVERY_S, _A_WORKER_S * workers), self._ttl_s / 4)
         if room:
-            self._on_room()
+            self.on_room()
 
     def _feed(self, stand: _Stand, given: Grant) -> None:
         """Lines that wait where there is no slot would wait for ever if others always have more to do."""

@@ -1,4 +1,4 @@
-"""What a process does that shares its ledger with others: it stays a member, tells news and hears theirs."""
+"""What a process does that shares its ledger with others: it stays a member, shares models, tells and hears news."""
 
 import contextlib
 
@@ -7,14 +7,17 @@ from hornada.engine.herald import EVERY_S, Herald
 from hornada.engine.looper import Looper
 from hornada.engine.membership import Membership
 from hornada.engine.news import News, Topic
+from hornada.engine.sharing import EVERY_S as SHARE_S
+from hornada.engine.sharing import Sharing
 from hornada.store.channel import Channel
 
 
 class Company:
     """``loops`` go on while the process drains: its lines in flight are its own, and its calls are answered."""
 
-    def __init__(self, database: str, membership: Membership, news: News) -> None:
+    def __init__(self, database: str, membership: Membership, sharing: Sharing, news: News) -> None:
         self._membership = membership
+        self._sharing = sharing
         self._news = news
         self._channel = Channel(database)
         self._herald = Herald(self._channel, news)
@@ -22,12 +25,15 @@ class Company:
         news.elsewhere = self._told
         self._channel.on_heard = self._herald.heard
         self._channel.on_lost = self._hear.ring
-        self.loops = [Looper("lease", membership.once, membership.every_s), self._hear]
+        share = Looper("sharing", sharing.once, SHARE_S)
+        sharing.bell(share.ring)
+        self.loops = [Looper("lease", membership.once, membership.every_s), self._hear, share]
 
     async def leave(self) -> None:
         """Ends the membership and says that what was let go is there to be taken. Its loops must have ended."""
-        with contextlib.suppress(HornadaError):
-            await self._membership.leave()
+        for leave in (self._sharing.close, self._membership.leave):
+            with contextlib.suppress(HornadaError):
+                await leave()
         for topic in (Topic.CREATED, Topic.READY):
             self._herald.told(topic)
         with contextlib.suppress(HornadaError):

@@ -90,6 +90,8 @@ class Loops:
         on(Topic.EVENTS, self._deliver.ring)
         parts.courier.bell(self._deliver.ring)
         parts.dispatcher.bell(self._dispatch.ring)
+        if parts.sharing is not None:
+            parts.sharing.on_room = self._dispatch.ring
         parts.budget.bell(self._dispatch.ring)
 
     def _stop(self, batch: str, reason: str) -> None:

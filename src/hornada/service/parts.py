@@ -1,10 +1,12 @@
 """Every part of the engine, joined to the others; none of them runs yet."""
 
 import socket
+from typing import TYPE_CHECKING
 
 from hornada.blobs import open_blobs
 from hornada.core.batch import Batch, StopReason
 from hornada.core.clock import Clock
+from hornada.core.ids import new_id
 from hornada.dialects import DIALECTS
 from hornada.engine.administration import Administration
 from hornada.engine.admission import OPERATOR, Admission
@@ -33,7 +35,6 @@ from hornada.engine.outlook import Outlook
 from hornada.engine.pace import Pace
 from hornada.engine.reaper import Reaper
 from hornada.engine.retrying import Retrying
-from hornada.engine.retrying import Retrying
 from hornada.engine.room import Room
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
@@ -50,6 +51,10 @@ from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
 from hornada.upstream.postman import Postman
 
+if TYPE_CHECKING:
+    from hornada.engine.shared_meter import SharedMeter
+    from hornada.engine.sharing import Sharing
+
 
 class Parts:
     """The same in every role: what a process does not need has no loop there and is never called."""
@@ -65,6 +70,7 @@ class Parts:
         self._regular(installation)
         self._notices(installation)
         self._batch(installation)
+        self.sharing = self._share(installation) if installation.shared else None
         self.membership = self._member(installation) if installation.shared else Alone(installation.role)
 
     @property
@@ -104,11 +110,36 @@ class Parts:
         self.room = Room(installation.folders, installation.limits, lambda: self.dispatcher.brake)
         self.lookout = Lookout(clock, self.models.catalog, self.gates, self.tally)
 
+    def _share(self, installation: Installation) -> "Sharing":
+        """What the processes that share a ledger tell each other of models."""
+        from hornada.engine.sharing import Sharing
+
+        return Sharing(
+            self.db,
+            self.clock,
+            self.gates,
+            self.models.catalog,
+            self.dispatcher.state,
+            process=new_id(),
+            calls_s=lambda: self.caller.longest_s,
+            lines=installation.role != "api",
+            braked=lambda: self.dispatcher.brake.on,
+            on_starved=self.dispatcher.let_go,
+            ttl_s=installation.lease_ttl_s,
+        )
+
+    def _metering(self, *, shared: bool) -> "Meter | SharedMeter":
+        if not shared:
+            return Meter(self.clock)
+        from hornada.engine.shared_meter import SharedMeter
+
+        return SharedMeter(self.db, self.clock)
+
     def _control(self, installation: Installation) -> None:
         """What control calls and operators ask for."""
         db, clock, limits, news = self.db, self.clock, installation.limits, self.news
         self.admission = Admission(db, clock, self.plans, installation.operator_key)
-        self.meter = Meter(clock)
+        self.meter = self._metering(shared=installation.shared)
         self.billing = Billing(db, clock, self.usage.once)
         self.files = Files(db, self.blobs, clock, limits, self.room.check)
         self.uploads = Uploads(db, self.blobs, clock, self.files)
@@ -130,7 +161,6 @@ class Parts:
         self.survey = Survey(db)
         self.curator = Curator(db, clock, self.models, on_changed=news.teller(Topic.CATALOG))
         self.joining = Joining(db, self.blobs, self.batches)
-        self.retrying = Retrying(db, self.blobs, self.files, self.batches, lambda dialect: DIALECTS[dialect].rules)
         self.retrying = Retrying(db, self.blobs, self.files, self.batches, lambda dialect: DIALECTS[dialect].rules)
         self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=news.teller(Topic.ENDED))
 

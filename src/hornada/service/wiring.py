@@ -70,11 +70,11 @@ class Engine(Parts):
 
     def _joined(self, database: str) -> "Company | None":
         """What this process does with the others that share the ledger; None when it is alone."""
-        if not isinstance(self.membership, Membership):
+        if not isinstance(self.membership, Membership) or self.sharing is None:
             return None
         from hornada.service.company import Company
 
-        return Company(database, self.membership, self.news)
+        return Company(database, self.membership, self.sharing, self.news)
 
     async def _alone(self, database: str) -> None:
         """Takes the lock of a ledger that several processes can reach; raises Taken and Unavailable."""

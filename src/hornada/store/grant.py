@@ -1,7 +1,8 @@
 """Rows of ``slot_grant`` and ``capacity``: which worker may use how many slots of a model (PostgreSQL only).
 
 A worker renews its grants every half second or so; nothing is lost when the database forgets the last of it, unless a
-grant has grown. So these transactions do not wait for the disk, but for those in which one does: ``outlast``.
+grant has grown. So these transactions need not wait for the disk (``write(durable=False)``), but for those in which one
+does: ``outlast``.
 """
 
 from collections.abc import Collection, Sequence
@@ -69,8 +70,7 @@ async def lock(tx: Tx, models: Collection[str], start: Sequence[tuple[str, int]]
 async def _locked(tx: Tx, models: Collection[str]) -> dict[str, Capacity]:
     names, params = listed("m", models)
     rows = await tx.rows(
-        "SELECT model, slots, reason, set_config('synchronous_commit', 'off', true) FROM capacity"  # noqa: S608
-        f" WHERE model IN ({names}) ORDER BY model {{for_update}}",
+        f"SELECT model, slots, reason FROM capacity WHERE model IN ({names}) ORDER BY model {{for_update}}",  # noqa: S608
         **params,
     )
     return {row["model"]: Capacity(row["slots"], row["reason"]) for row in rows}

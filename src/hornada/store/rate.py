@@ -33,7 +33,7 @@ async def take(tx: Tx, bucket: str, n: int, *, limit: int, size: int) -> Taken:
         f"INSERT INTO rate (bucket, used, at, taken) VALUES (:bucket, {_FIRST} * {CALL}, {{now}}, {_FIRST})"  # noqa: S608
         f" ON CONFLICT (bucket) DO UPDATE SET used = {_LEVEL} + {_NEXT} * {CALL}, taken = {_NEXT},"
         " at = GREATEST(rate.at, excluded.at)"
-        " RETURNING taken, used, set_config('synchronous_commit', 'off', true)",
+        " RETURNING taken, used",
         bucket=bucket,
         n=n,
         limit=limit,
