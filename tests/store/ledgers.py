@@ -78,7 +78,7 @@ async def commit(db: Database, chunk: Chunk, ok: int, failed: int = 0, state: Ch
     bits = (1 << (ok + failed)) - 1
     new = replace(chunk, done=bits.to_bytes(len(chunk.done), "little"), n_ok=ok, n_failed=failed)
     async with db.write() as tx:
-        return await chunks.commit(tx, new, state)
+        return await chunks.commit(tx, [(new, state)]) == {(chunk.batch, chunk.idx)}
 
 
 async def stop(db: Database, batch: Batch, event: Event, reason: StopReason) -> bool:

@@ -293,7 +293,7 @@ async def test_of_two_workers_that_end_the_last_two_chunks_one_drains_the_batch(
         from hornada.store import chunk as chunks
 
         async with db.write() as tx:
-            await chunks.commit(tx, works[at].chunk, ChunkState.DONE)
+            await chunks.commit(tx, [(works[at].chunk, ChunkState.DONE)])
             if "postgres" in type(db).__module__:
                 await met.wait()  # SQLite lets one write at a time
             return await batches.drain(tx, batch.id, NOW)

@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
-from hornada.core.batch import Batch, Event, Status, StopReason
+from hornada.core.batch import Event, Status, StopReason
 from hornada.core.chunk import ChunkState, Span
 from hornada.core.clock import SECOND
 from hornada.store import batch as batches
@@ -134,6 +135,26 @@ async def test_a_chunk_that_somebody_else_holds_is_not_committed(db: Database) -
     assert await states(db, batch) == ["leased"]
     assert (await seen(db, batch)).counts.completed == 0
     assert await commit(db, theirs.chunk, 1)
+
+
+async def test_a_commit_of_many_chunks_names_those_that_are_still_held(db: Database) -> None:
+    batch = await accepted(db, *[1] * 70)
+    works = await claim(db, 7000)
+    assert len(works) == 70
+    lost = {3, 64, 69}
+    async with db.write() as tx:
+        for at in sorted(lost):
+            await chunks.hand_back(tx, works[at].chunk)
+    taken = [(replace(work.chunk, done=b"\x01", n_ok=1), ChunkState.DONE) for work in works]
+    async with db.write() as tx:
+        held = await chunks.commit(tx, taken)
+    assert held == {(work.chunk.batch, work.chunk.idx) for at, work in enumerate(works) if at not in lost}
+    assert (await seen(db, batch)).counts.completed == 67
+
+
+async def test_a_commit_of_no_chunk_is_none(db: Database) -> None:
+    async with db.write() as tx:
+        assert await chunks.commit(tx, []) == set()
 
 
 async def test_a_chunk_that_is_done_is_not_committed_again(db: Database) -> None:

@@ -77,7 +77,7 @@ async def claim(tx: Tx) -> None:
 
 
 async def commit(tx: Tx) -> None:
-    assert await chunks.commit(tx, await held(tx), ChunkState.DONE)
+    assert await chunks.commit(tx, [(await held(tx), ChunkState.DONE)])
 
 
 async def hand_back(tx: Tx) -> None:

@@ -76,27 +76,24 @@ class Recorder:
             self._placed[_key(take)] = (placed.object, offset)
 
     async def _write(self, tx: Tx, taken: Sequence[Taken]) -> set[tuple[str, int]]:
-        fenced: set[tuple[str, int]] = set()
-        good: list[Taken] = []
-        for source, take in taken:
-            chunk = take.chunk
-            if self._uncertain and take.data and await segment.exists(tx, *_key(take)):
-                continue
-            whole = take.settled and not take.left
-            if not await chunks.commit(tx, chunk, ChunkState.DONE if whole else ChunkState.LEASED):
-                fenced.add((chunk.batch, chunk.idx))
-                continue
-            if take.data:
-                good.append((source, take))
+        fresh = [(source, take) for source, take in taken if not await self._lies(tx, take)]
+        held = await chunks.commit(tx, [(take.chunk, _state(take)) for _, take in fresh])
+        good = [(source, take) for source, take in fresh if _of(take) in held]
+        for _, take in good:
             if take.settled and take.left:
-                await chunks.hand_back(tx, chunk, model=take.passed_to)
+                await chunks.hand_back(tx, take.chunk, model=take.passed_to)
+        good = [(source, take) for source, take in good if take.data]
         await segment.insert(tx, [take.segment(*self._placed[_key(take)]) for _, take in good])
         await progress.add(tx, self._worker, _steps(good))
         await ledger.insert(tx, [self._entry(source, take) for source, take in good if take.lines])
         for batch in sorted({take.chunk.batch for _, take in taken if take.settled}):
             if await batches.drain(tx, batch, self._clock.now()):
                 log.info("batch_%s: every line has a result", batch)
-        return fenced
+        return {_of(take) for _, take in fresh} - held
+
+    async def _lies(self, tx: Tx, take: Take) -> bool:
+        """Whether a take was committed before, although nobody could say so."""
+        return self._uncertain and bool(take.data) and await segment.exists(tx, *_key(take))
 
     def _entry(self, source: Source, take: Take) -> ledger.LedgerEntry:
         chunk = take.chunk
@@ -114,6 +111,14 @@ class Recorder:
             estimated=take.estimated,
             created_at=self._clock.now(),
         )
+
+
+def _of(take: Take) -> tuple[str, int]:
+    return take.chunk.batch, take.chunk.idx
+
+
+def _state(take: Take) -> ChunkState:
+    return ChunkState.DONE if take.settled and not take.left else ChunkState.LEASED
 
 
 def _steps(good: Sequence[Taken]) -> dict[str, progress.Step]:

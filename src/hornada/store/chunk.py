@@ -194,23 +194,58 @@ async def _claim_from(tx: Tx, batch: str, model: str, owner: str, lines: int) ->
     return sorted((_chunk(row) for row in rows), key=lambda chunk: chunk.idx)
 
 
-async def commit(tx: Tx, chunk: Chunk, state: ChunkState) -> bool:
-    """Writes a held chunk's new bitmap and counts; False if it is no longer held under its epoch."""
-    return (
-        await tx.run(
-            "UPDATE chunk SET done = :done, n_ok = :n_ok, n_failed = :n_failed, state = :state, deaths = 0,"
-            " owner = CASE WHEN :state = 'leased' THEN owner ELSE NULL END"
-            " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
-            batch=chunk.batch,
-            idx=chunk.idx,
-            epoch=chunk.epoch,
-            done=chunk.done,
-            n_ok=chunk.n_ok,
-            n_failed=chunk.n_failed,
-            state=state,
-        )
-        == 1
+async def _held(tx: Tx, chunks: Sequence[Chunk]) -> set[tuple[str, int]]:
+    """Those (batch, index) that are still leased under the epochs of these chunks; they stay so until ``tx`` ends."""
+    found: set[tuple[str, int]] = set()
+    for at in range(0, len(chunks), _AT_ONCE):
+        piece = chunks[at : at + _AT_ONCE]
+        size = next(size for size in _SIZES if size >= len(piece))  # few texts of the statement, so that all are kept
+        params: dict[str, Value] = {}
+        for i in range(size):
+            chunk = piece[min(i, len(piece) - 1)]
+            params |= {f"b{i}": chunk.batch, f"i{i}": chunk.idx, f"e{i}": chunk.epoch}
+        rows = await tx.rows(_HELD[size], **params)
+        found |= {(row["batch"], row["idx"]) for row in rows}
+    return found
+
+
+_SIZES = (1, 8, 64)
+_AT_ONCE = _SIZES[-1]
+_HELD = {
+    size: "WITH mine (batch, idx, epoch) AS (VALUES "  # noqa: S608
+    + ", ".join(f"(CAST(:b{i} AS TEXT), CAST(:i{i} AS BIGINT), CAST(:e{i} AS BIGINT))" for i in range(size))
+    + ") SELECT chunk.batch, chunk.idx FROM mine CROSS JOIN chunk"  # so that SQLite looks each of them up
+    " WHERE chunk.batch = mine.batch AND chunk.idx = mine.idx AND chunk.epoch = mine.epoch AND chunk.state = 'leased'"
+    " ORDER BY chunk.batch, chunk.idx {for_update}"
+    for size in _SIZES
+}
+
+
+async def commit(tx: Tx, chunks: Sequence[tuple[Chunk, ChunkState]]) -> set[tuple[str, int]]:
+    """Writes new bitmaps and counts of held chunks; the (batch, index) of those that still are, under their epochs.
+
+    The others stay as they are. Two statements, however many chunks.
+    """
+    held = await _held(tx, [chunk for chunk, _ in chunks])
+    await tx.many(
+        "UPDATE chunk SET done = :done, n_ok = :n_ok, n_failed = :n_failed, state = :state, deaths = 0,"
+        " owner = CASE WHEN :state = 'leased' THEN owner ELSE NULL END"
+        " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
+        [
+            {
+                "batch": chunk.batch,
+                "idx": chunk.idx,
+                "epoch": chunk.epoch,
+                "done": chunk.done,
+                "n_ok": chunk.n_ok,
+                "n_failed": chunk.n_failed,
+                "state": state,
+            }
+            for chunk, state in chunks
+            if (chunk.batch, chunk.idx) in held
+        ],
     )
+    return held
 
 
 async def void(tx: Tx, owner: str, limit: int) -> list[str]:
