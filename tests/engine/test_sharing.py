@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hornada.core.catalog import Catalog, Model, Server
 from hornada.engine.capacity import Gate, Gates
+from hornada.engine.ground import here
 from hornada.engine.sharing import Sharing
 from hornada.store import connect
 from hornada.store.database import Database
@@ -23,7 +24,7 @@ CALLS_S = 60.0
 class Process:
     """What one process has of the model ``m``: lines that wait, lines and regular calls under way."""
 
-    def __init__(self, name: str, db: Database, clock: Hands, model: Model, *, lines: bool) -> None:
+    def __init__(self, name: str, db: Database, clock: Hands, model: Model, *, lines: bool, ground: str | None) -> None:
         self.name, self.clock, self.model = name, clock, model
         self.began = clock.monotonic()
         self.db = Counted(db)
@@ -41,6 +42,7 @@ class Process:
             calls_s=lambda: CALLS_S,
             lines=lines,
             on_starved=self.starved.append,
+            ground=ground,
         )
         self.sharing.bell(self._ring)
         self.gate: Gate = self.gates.of(model)
@@ -82,10 +84,10 @@ class Yard:
         self._url, self.clock, self._stack = url, clock, stack
         self.model = MODEL
 
-    async def process(self, name: str, *, waiting: int = 0, lines: bool = True) -> Process:
+    async def process(self, name: str, *, waiting: int = 0, lines: bool = True, ground: str | None = None) -> Process:
         db = await connect(self._url, self.clock)
         self._stack.push_async_callback(db.close)
-        process = Process(name, db, self.clock, self.model, lines=lines)
+        process = Process(name, db, self.clock, self.model, lines=lines, ground=ground)
         process.waiting = waiting
         return process
 
@@ -176,6 +178,14 @@ async def test_slots_of_a_dead_worker_stay_reserved_until_its_calls_must_have_en
     assert await yard.turns(b) == [4]
     yard.clock.advance(1)
     assert await yard.turns(b) == [8]
+
+
+async def test_slots_of_a_worker_that_is_known_to_have_ended_are_free_at_once(yard: Yard) -> None:
+    dead = await yard.process("a", waiting=500, ground=f"{here()}0")
+    b = await yard.process("b", waiting=500)
+    await yard.turns(dead)
+    assert await yard.turns(b) == [8]
+    assert await yard.granted() == {"b": 8}
 
 
 async def test_a_worker_that_slept_starts_nothing_before_it_has_renewed(yard: Yard) -> None:

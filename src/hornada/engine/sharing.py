@@ -12,6 +12,7 @@ from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND, Clock
 from hornada.engine.capacity import ALONE, Gate, Gates, Others
 from hornada.engine.grants import Grant, Held, Want, grant
+from hornada.engine.ground import here, surely_ended
 from hornada.store import grant as grants
 from hornada.store import load as loads
 from hornada.store.database import Database, Tx
@@ -96,6 +97,7 @@ class Sharing:
         braked: Callable[[], bool] = lambda: False,
         on_starved: Callable[[str], None] = lambda _: None,
         ttl_s: float = TTL_S,
+        ground: str | None = None,
     ) -> None:
         self._db = db
         self._clock = clock
@@ -110,6 +112,7 @@ class Sharing:
         """Whom to tell that slots were granted where there were none."""
         self._on_starved = on_starved
         self._ttl_s = ttl_s
+        self._ground = here() if ground is None else ground
         self._bell: Callable[[], None] = lambda: None
         self._stands: dict[str, _Stand] = {}
         self._urgent = False
@@ -224,7 +227,9 @@ class Sharing:
         names = [stand.model.name for stand in stands]
         granted, calls = defaultdict[str, list[SlotGrant]](list), defaultdict[str, list[Load]](list)
         for held in await grants.of_models(tx, names):
-            if held.worker != self._process:
+            if surely_ended(held.ground):
+                await grants.give_back(tx, held.worker, [held.model])
+            elif held.worker != self._process:
                 granted[held.model].append(held)
         for said in await loads.of_models(tx, names, ttl=round(self._ttl_s * SECOND), recent=round(_RECENT_S * SECOND)):
             if said.process != self._process:
@@ -269,7 +274,7 @@ class Sharing:
         if kept:
             renewals = [_renewal(stand, given) for stand, given in kept]
             ttl, calls = round(self._ttl_s * SECOND), round(self._calls_s() * SECOND)
-            await grants.renew(tx, self._process, renewals, ttl=ttl, calls=calls)
+            await grants.renew(tx, self._process, renewals, ttl=ttl, calls=calls, ground=self._ground)
         done_with = [stand.model.name for stand, given in done if not (stand.wants or given.slots)]
         await grants.give_back(tx, self._process, done_with)
         if any(given.slots > stand.slots for stand, given in kept):

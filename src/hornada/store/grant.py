@@ -24,12 +24,14 @@ class SlotGrant(Struct, frozen=True, kw_only=True):
     """What a worker holds and says of itself.
 
     ``demand``: lines in flight and waiting there; ``more``: the ledger has more for it. ``live``: its lease runs; if
-    not, its slots are kept for calls that it may have under way. ``refused_at``, ``late_at``: when it last saw the
-    model's servers refuse a request, or leave one unanswered.
+    not, its slots are kept for calls that it may have under way. ``ground``: which process it is on
+    its machine. ``refused_at``, ``late_at``: when it last saw the model's servers refuse a request, or leave one
+    unanswered.
     """
 
     model: str
     worker: str
+    ground: str = ""
     slots: int
     in_use: int
     demand: int
@@ -97,7 +99,7 @@ async def of_models(tx: Tx, models: Collection[str]) -> list[SlotGrant]:
     """Every grant of these models that is not free again, by worker."""
     names, params = listed("m", models)
     rows = await tx.rows(
-        "SELECT model, worker, slots, in_use, demand, more, refused_at, late_at,"  # noqa: S608
+        "SELECT model, worker, ground, slots, in_use, demand, more, refused_at, late_at,"  # noqa: S608
         " CASE WHEN lease_until > {now} THEN 1 ELSE 0 END AS live FROM slot_grant"
         f" WHERE model IN ({names}) AND reserved_until > {{now}} ORDER BY worker",
         **params,
@@ -106,6 +108,7 @@ async def of_models(tx: Tx, models: Collection[str]) -> list[SlotGrant]:
         SlotGrant(
             model=row["model"],
             worker=row["worker"],
+            ground=row["ground"],
             slots=row["slots"],
             in_use=row["in_use"],
             demand=row["demand"],
@@ -118,12 +121,12 @@ async def of_models(tx: Tx, models: Collection[str]) -> list[SlotGrant]:
     ]
 
 
-async def renew(tx: Tx, worker: str, renewals: Sequence[Renewal], *, ttl: int, calls: int) -> None:
+async def renew(tx: Tx, worker: str, renewals: Sequence[Renewal], *, ttl: int, calls: int, ground: str = "") -> None:
     """Writes a worker's grants, for ``ttl`` microseconds; ``calls``: how much longer its calls may take then."""
     await tx.many(
-        "INSERT INTO slot_grant (model, worker, slots, in_use, demand, more, refused_at, late_at, lease_until,"
-        " reserved_until) VALUES (:model, :worker, :slots, :in_use, :demand, :more, :refused * {now}, :late * {now},"
-        " {now} + :ttl, {now} + :ttl + :calls) ON CONFLICT (model, worker) DO UPDATE SET slots = excluded.slots,"
+        "INSERT INTO slot_grant (model, worker, ground, slots, in_use, demand, more, refused_at, late_at, lease_until,"
+        " reserved_until) VALUES (:model, :worker, :ground, :slots, :in_use, :demand, :more,"
+        " :refused * {now}, :late * {now}, {now} + :ttl, {now} + :ttl + :calls) ON CONFLICT (model, worker) DO UPDATE SET slots = excluded.slots,"
         " in_use = excluded.in_use, demand = excluded.demand, more = excluded.more,"
         " refused_at = CASE WHEN excluded.refused_at > 0 THEN excluded.refused_at ELSE slot_grant.refused_at END,"
         " late_at = CASE WHEN excluded.late_at > 0 THEN excluded.late_at ELSE slot_grant.late_at END,"
@@ -131,6 +134,7 @@ async def renew(tx: Tx, worker: str, renewals: Sequence[Renewal], *, ttl: int, c
         [
             {
                 "worker": worker,
+                "ground": ground,
                 "model": each.model,
                 "slots": each.slots,
                 "in_use": each.in_use,

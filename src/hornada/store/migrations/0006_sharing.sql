@@ -10,6 +10,7 @@ CREATE TABLE capacity (
 CREATE TABLE slot_grant (
   model TEXT NOT NULL,
   worker TEXT NOT NULL,
+  ground TEXT NOT NULL,
   slots BIGINT NOT NULL,
   in_use BIGINT NOT NULL,
   demand BIGINT NOT NULL,
