@@ -24,6 +24,7 @@ from hornada.engine.batches import Batches
 from hornada.engine.billing import Billing
 from hornada.engine.budget import Budget
 from hornada.engine.capacity import Gates
+from hornada.engine.checkup import Checkups
 from hornada.engine.courier import Courier
 from hornada.engine.curator import Curator
 from hornada.engine.files import Files
@@ -142,6 +143,7 @@ async def open_site(
             uploads=Uploads(db, blobs, clock, files),
             batches=batches,
             joining=Joining(db, blobs, batches),
+            checkups=Checkups(db, blobs, files, limits, catalog=models.catalog, models_known=lambda: True, most=2),
             retrying=Retrying(db, blobs, files, batches, lambda name: SPELLED[name].rules),
             pace=pace,
             watching=Watching(db, batches, pace, every_s=0.02, most=onlookers),

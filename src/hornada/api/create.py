@@ -38,7 +38,7 @@ def parse(
     """
     return NewBatch(
         input_file=text(required(body, "input_file_id"), "input_file_id"),
-        endpoint=choice(_endpoint(required(body, "endpoint"), unversioned=unversioned), "endpoint", tuple(endpoints)),
+        endpoint=choice(endpoint_of(required(body, "endpoint"), unversioned=unversioned), "endpoint", tuple(endpoints)),
         completion_window=choice(
             text(required(body, "completion_window"), "completion_window"), "completion_window", WINDOWS
         ),
@@ -66,7 +66,8 @@ def idempotency_key(value: object) -> str | None:
     return key
 
 
-def _endpoint(value: object, *, unversioned: bool) -> str:
+def endpoint_of(value: object, *, unversioned: bool) -> str:
+    """An endpoint as the catalog names it; ``unversioned``: it may come without its ``/v1``."""
     endpoint = text(value, "endpoint")
     return VERSION + endpoint if unversioned and VERSION + endpoint in ENDPOINTS else endpoint
 

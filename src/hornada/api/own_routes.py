@@ -1,18 +1,24 @@
-"""Routes of our own under ``/batches``: results beside their input, events, retries."""
+"""Routes of our own under ``/batches``: results beside their input, events, retries, checks."""
 
 from hornada.api.batch_events import EventCalls
-from hornada.api.own_schemas import BatchEvent, ResultLine, RetryBatch
+from hornada.api.own_schemas import BatchEvent, ResultLine, RetryBatch, ValidateBatch, Validation
 from hornada.api.results import QUERY, ResultCalls
 from hornada.api.retry import RetryCalls
-from hornada.api.router import Answer, Body, Route
+from hornada.api.router import Answer, Body, Parameter, Route
 from hornada.api.schemas import BatchObject, NovitaBatchObject
 from hornada.api.services import Services
+from hornada.api.validate import ValidateCalls
 from hornada.core.errors import Code
 
 
 def routes(services: Services) -> tuple[Route, ...]:
     """All of them."""
-    return (*_results(ResultCalls(services)), *_events(EventCalls(services)), *_retries(RetryCalls(services)))
+    return (
+        *_checks(ValidateCalls(services)),
+        *_results(ResultCalls(services)),
+        *_events(EventCalls(services)),
+        *_retries(RetryCalls(services)),
+    )
 
 
 def _results(calls: ResultCalls) -> tuple[Route, ...]:
@@ -78,5 +84,42 @@ def _retries(calls: RetryCalls) -> tuple[Route, ...]:
             ),
             members_only=True,
             body=Body(schema=RetryBatch, required=False),
+        ),
+    )
+
+
+def _checks(calls: ValidateCalls) -> tuple[Route, ...]:
+    return (
+        Route(
+            method="POST",
+            path="/batches/validate",
+            name="validateBatch",
+            summary="Check a file, uploaded before or sent as a form or as it is, without running or keeping it",
+            handler=calls.validate,
+            answer=Answer(schemas=(Validation,)),
+            codes=(
+                Code.MISSING_REQUIRED_PARAMETER,
+                Code.INVALID_TYPE,
+                Code.INVALID_VALUE,
+                Code.INVALID_JSON,
+                Code.INVALID_MULTIPART,
+                Code.UNSUPPORTED_ENCODING,
+                Code.REQUEST_TOO_LARGE,
+                Code.FILE_NOT_FOUND,
+                Code.EMPTY_FILE,
+                Code.INVALID_FILE_FORMAT,
+                Code.FILE_TOO_LARGE,
+                Code.STORAGE_LOW,
+                Code.PERMISSION_DENIED,
+            ),
+            query=(
+                Parameter(
+                    name="endpoint",
+                    schema={"type": "string"},
+                    about="The endpoint that the lines are for, where the body is the file itself.",
+                ),
+            ),
+            members_only=True,
+            body=Body(schema=ValidateBatch),
         ),
     )

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from hornada.api.schemas import BatchObject, BatchProgress, Strict
+from hornada.api.schemas import BatchErrors, BatchObject, BatchProgress, Strict
 
 
 class LineResponse(Strict):
@@ -55,3 +55,36 @@ class RetryBatch(Struct, kw_only=True):
 
     only: Annotated[list[str | int], Meta(min_length=1, max_length=100)] | None = None
     idempotency_key: Annotated[str, Meta(max_length=255)] | None = None
+
+
+class ValidateBatch(Struct, kw_only=True):
+    """An uploaded file to check. A form with ``file`` and ``endpoint`` is taken too, and JSONL with it in the query."""
+
+    input_file_id: str
+    endpoint: str
+
+
+class ValidationEstimate(Strict):
+    """What the good lines would use; amounts in micro-units, null where a limit or the model is not known."""
+
+    input_tokens: Annotated[int, Meta(description="About: four bytes of text each.")]
+    output_tokens_limit: Annotated[int, Meta(description="The most that the lines ask for.")] | None
+    lines_without_limit: int
+    input_cost: int | None
+    cost_limit: int | None
+    currency: str
+
+
+class Validation(Strict):
+    """What a check found: the first 100 errors as they would stand on the batch, and how many there are."""
+
+    object: Literal["batch.validation"]
+    valid: bool
+    endpoint: str
+    model: str | None
+    bytes: int
+    lines: int
+    embedding_inputs: int
+    error_count: int
+    errors: BatchErrors | None
+    estimate: ValidationEstimate

@@ -14,6 +14,7 @@ from hornada.engine.administration import Administration
 from hornada.engine.admission import Admission
 from hornada.engine.batches import Batches
 from hornada.engine.billing import Billing
+from hornada.engine.checkup import Checkups
 from hornada.engine.curator import Curator
 from hornada.engine.files import Files
 from hornada.engine.gateway import Gateway
@@ -54,6 +55,7 @@ class Services:
     pace: Pace
     watching: Watching
     retrying: Retrying
+    checkups: Checkups
     admission: Admission
     meter: "Meter | SharedMeter"
     gateway: Gateway

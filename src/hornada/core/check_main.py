@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from hornada.core.jsonl import Checked, Checker, CheckRules
+from hornada.core.checkup import checker as checker_of
+from hornada.core.jsonl import Checked, CheckRules
 
 BLOCK = 128 * 1024
 """Bytes read at a time."""
@@ -21,7 +22,7 @@ _PR_SET_PDEATHSIG = 1
 
 def check_stream(source: BinaryIO, rules: CheckRules) -> Checked:
     """Reads ``source`` to its end, or until more can change nothing, and checks it."""
-    checker = Checker(rules)
+    checker = checker_of(rules)
     while not checker.stopped and (block := source.read(BLOCK)):
         checker.feed(block)
     return checker.finish()

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 _BYTES_A_TOKEN = 4
 _ASKED = ("messages", "prompt", "input", "instructions", "query", "documents", "tools")
 _ANSWERED = ("choices", "output")
-_WRITING = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/responses"})
+WRITING = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/responses"})
 """Endpoints whose answers are text; the others are charged for their input alone."""
 _NO_TEXT = frozenset(
     {"role", "type", "id", "call_id", "status", "object", "finish_reason", "logprobs", "index", "detail"}
@@ -16,6 +17,17 @@ _NO_TEXT = frozenset(
 """Keys whose values are no part of what a model reads or writes."""
 _EMBEDDED = ("data:", "http://", "https://")
 """How a picture or a recording begins: the text of its address says nothing of its tokens."""
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """Tokens of all lines of a file: of their input, and the most output that they ask for.
+
+    ``unlimited``: lines that name no limit of their output.
+    """
+
+    input: int
+    output: int
+    unlimited: int
 
 
 def tokens(text_bytes: int) -> int:
@@ -30,7 +42,7 @@ def prompt_tokens(body: bytes) -> int:
 
 def answer_tokens(endpoint: str, body: bytes) -> int:
     """About how many tokens an answer has: 0 where the endpoint's answers are not text (embeddings)."""
-    return _estimate(body, _ANSWERED) if endpoint in _WRITING else 0
+    return _estimate(body, _ANSWERED) if endpoint in WRITING else 0
 
 
 def _estimate(body: bytes, keys: tuple[str, ...]) -> int:

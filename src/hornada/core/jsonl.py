@@ -6,6 +6,7 @@ from msgspec import Raw, Struct
 from hornada.core.batch import Finding
 from hornada.core.chunk import CHUNK_BYTES, CHUNK_LINES, Span
 from hornada.core.errors import Code
+from hornada.core.estimate import Estimate
 from hornada.core.judge import CheckRules, Judge, Named
 from hornada.core.line import Request
 
@@ -21,7 +22,8 @@ __all__ = [
 MAX_FINDINGS = 100
 """Findings kept of one file (InferNode: up to 100 causes)."""
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""A byte order mark: at the start of a file it is no part of the first line."""
 _BLANK = b" \t\r"
 
 
@@ -39,6 +41,10 @@ class Checked(Struct, frozen=True, kw_only=True):
     total: int
     inputs: int
     spans: tuple[Span, ...]
+    found: int = 0
+    """Findings in all, of a checkup."""
+    estimate: Estimate | None = None
+    """What the lines would use, of a checkup."""
 
 
 class Checker:
@@ -53,7 +59,7 @@ class Checker:
         self._most_findings = most_findings
         self._judge = Judge(rules)
         self._layout = _Layout()
-        self._open = _OpenLine(keep=rules.limits.line_bytes + len(_BOM) + 1)
+        self._open = _OpenLine(keep=rules.limits.line_bytes + len(BOM) + 1)
         self._findings: list[Finding] = []
         self._offset = 0
         self._number = 0
@@ -106,7 +112,7 @@ class Checker:
         """One line without its LF; ``advance`` with it."""
         start = self._step(advance)
         if self._number == 1:
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(BOM)
         if len(line) <= self._limits.line_bytes and self._judge.accepts(line, self._number):
             good = self._counts()
         else:
@@ -116,7 +122,7 @@ class Checker:
 
     def _take_overlong(self, line: "_OpenLine", advance: int) -> None:
         self._step(advance)
-        kept = line.kept.removeprefix(_BOM) if self._number == 1 else line.kept
+        kept = line.kept.removeprefix(BOM) if self._number == 1 else line.kept
         if (kept.strip(_BLANK) or not line.is_rest_blank) and self._counts():
             self._refuse_size(line.size - len(line.kept) + len(kept) - line.ends_in_cr)
 
@@ -232,6 +238,6 @@ def parse_requests(data: bytes, *, at_start: bool) -> list[Request]:
     ``at_start``: the span starts the file, so that a byte order mark is dropped.
     """
     if at_start:
-        data = data.removeprefix(_BOM)
+        data = data.removeprefix(BOM)
     lines = (_decode(line) for line in data.split(b"\n") if line.strip(_BLANK))
     return [Request(line.custom_id, bytes(line.body)) for line in lines]

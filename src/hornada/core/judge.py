@@ -36,13 +36,14 @@ class CheckRules(Struct, frozen=True, kw_only=True):
     """What the lines of a batch are held against.
 
     ``names``: every catalog name and alias, others are unknown; None: every name is taken for a model.
-    ``unversioned``: a line's ``url`` may leave the endpoint's ``/v1`` out.
+    ``unversioned``: a line's ``url`` may leave the endpoint's ``/v1`` out. ``thorough``: a checkup (``core.checkup``).
     """
 
     endpoint: str
     limits: Limits
     names: dict[str, Named] | None
     unversioned: bool = False
+    thorough: bool = False
 
 
 class _Text(str):

@@ -9,11 +9,37 @@ from asyncio.subprocess import PIPE, Process
 import msgspec
 
 from hornada.blobs.protocol import Blobs
+from hornada.core.catalog import Catalog
+from hornada.core.checkup import checker as checker_of
 from hornada.core.errors import Unavailable
-from hornada.core.jsonl import Checked, Checker, CheckRules
+from hornada.core.jsonl import Checked, CheckRules, Named
+from hornada.core.limits import Limits
 
 INLINE_BYTES = 64 * 1024
 """Files up to this size are checked on the event loop: at most about a millisecond, unless a line is hostile."""
+
+
+def rules_of(
+    catalog: Catalog,
+    limits: Limits,
+    endpoint: str,
+    allowed: frozenset[str] | None,
+    *,
+    unversioned: bool,
+    thorough: bool = False,
+) -> CheckRules:
+    """The rules of a file: what the key may use (``allowed``, None: all), under every name it has now."""
+    names: dict[str, Named] = {}
+    for name in (*catalog.models, *catalog.aliases):
+        model = catalog.resolve(name)
+        if model is not None:
+            names[name] = Named(
+                resolved=model.name,
+                allowed=catalog.allows(allowed, model.name),
+                offers=model.offers(endpoint),
+                batchable=model.batch_slots > 0,
+            )
+    return CheckRules(endpoint=endpoint, limits=limits, names=names, unversioned=unversioned, thorough=thorough)
 
 
 async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
@@ -23,7 +49,7 @@ async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Ch
     short.
     """
     if size <= INLINE_BYTES:
-        checker = Checker(rules)
+        checker = checker_of(rules)
         checker.feed(await blobs.read(key, 0, size))
         return checker.finish()
     return await _check_apart(blobs, key, size, rules)

@@ -10,10 +10,10 @@ from hornada.core.catalog import Catalog
 from hornada.core.chunk import ChunkState
 from hornada.core.clock import SECOND, Clock
 from hornada.core.errors import Broken, Code, HornadaError, Unavailable
-from hornada.core.jsonl import Checked, CheckRules, Named
+from hornada.core.jsonl import Checked, CheckRules
 from hornada.core.limits import Limits
 from hornada.engine import crashpoint
-from hornada.engine.checking import check_file
+from hornada.engine.checking import check_file, rules_of
 from hornada.engine.outbox import Outbox
 from hornada.engine.plans import plan_of
 from hornada.engine.tally import Tally
@@ -106,19 +106,8 @@ class Validator:
 
     def _rules(self, batch: Batch, allowed: frozenset[str] | None) -> CheckRules:
         """The rules of a file: what the key may use, under every name it has now."""
-        catalog = self._catalog()
-        names: dict[str, Named] = {}
-        for name in (*catalog.models, *catalog.aliases):
-            model = catalog.resolve(name)
-            if model is not None:
-                names[name] = Named(
-                    resolved=model.name,
-                    allowed=catalog.allows(allowed, model.name),
-                    offers=model.offers(batch.endpoint),
-                    batchable=model.batch_slots > 0,
-                )
         unversioned = self._unversioned(batch.dialect)
-        return CheckRules(endpoint=batch.endpoint, limits=self._limits, names=names, unversioned=unversioned)
+        return rules_of(self._catalog(), self._limits, batch.endpoint, allowed, unversioned=unversioned)
 
     async def _accept(self, stage: Stage, plan: Plan, checked: Checked, model: str) -> None:
         batch = stage.batch
@@ -182,7 +171,11 @@ def _missing(batch: Batch) -> Finding:
 async def _over_queue(tx: Tx, batch: Batch, total: int, plan: Plan) -> Finding | None:
     """The finding when the plan has no room for so many more lines."""
     await account.lock(tx, batch.org)
-    queued = await batches.queued_lines(tx, batch.org)
+    return over_queue(await batches.queued_lines(tx, batch.org), total, plan)
+
+
+def over_queue(queued: int, total: int, plan: Plan) -> Finding | None:
+    """The finding when a plan has no room for ``total`` lines beside those that are queued."""
     if queued + total <= plan.queued_lines:
         return None
     message = (

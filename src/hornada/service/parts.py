@@ -15,6 +15,7 @@ from hornada.engine.billing import Billing
 from hornada.engine.budget import Budget
 from hornada.engine.caller import Caller
 from hornada.engine.capacity import Gates
+from hornada.engine.checkup import Checkups
 from hornada.engine.courier import Courier
 from hornada.engine.curator import Curator
 from hornada.engine.dispatcher import Dispatcher
@@ -160,6 +161,14 @@ class Parts:
         )
         self.survey = Survey(db)
         self.curator = Curator(db, clock, self.models, on_changed=news.teller(Topic.CATALOG))
+        self.checkups = Checkups(
+            db,
+            self.blobs,
+            self.files,
+            limits,
+            catalog=self.models.catalog,
+            models_known=lambda: self.models.complete,
+        )
         self.joining = Joining(db, self.blobs, self.batches)
         self.retrying = Retrying(db, self.blobs, self.files, self.batches, lambda dialect: DIALECTS[dialect].rules)
         self.eraser = Eraser(db, clock, self.batches, OPERATOR, on_hidden=news.teller(Topic.ENDED))

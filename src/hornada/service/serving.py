@@ -269,6 +269,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         pace=engine.pace,
         watching=engine.watching,
         retrying=engine.retrying,
+        checkups=engine.checkups,
         admission=engine.admission,
         meter=engine.meter,
         gateway=engine.gateway,

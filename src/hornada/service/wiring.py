@@ -154,6 +154,7 @@ class Engine(Parts):
         self.plans.update(installation.plans)
         for part in (self.room, self.gateway, self.caller, self.files, self.batches, self.validator, self.finalizer):
             part.adopt(installation.limits)
+        self.checkups.adopt(installation.limits)
         self.models.configure(installation.models, installation.aliases, installation.upstream, self.clock.now())
         for topic in (Topic.RIGHTS, Topic.CATALOG):
             self.news.tell(topic)

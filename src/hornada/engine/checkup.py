@@ -1,0 +1,156 @@
+"""The whole check of a file without running it: what is wrong with it, and what it would use and cost."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+from hornada.blobs.protocol import Blobs
+from hornada.core.account import Principal
+from hornada.core.batch import Finding, Usage
+from hornada.core.catalog import Catalog, Price
+from hornada.core.errors import Code, Refusal, Unavailable
+from hornada.core.estimate import Estimate
+from hornada.core.jsonl import MAX_FINDINGS, Checked
+from hornada.core.limits import DialectRules, Limits
+from hornada.core.money import amount
+from hornada.engine.checking import check_file, rules_of
+from hornada.engine.drafts import Draft
+from hornada.engine.files import Files
+from hornada.engine.validator import over_queue
+from hornada.store import batch as batches
+from hornada.store.database import Database
+
+AT_ONCE = 2
+"""Files that are checked so at a time; more of them wait."""
+MOST = 8
+"""Of an organization at once, those that wait and those on their way in included."""
+_COME_BACK_S = 5
+_NOTHING = Estimate(input=0, output=0, unlimited=0)
+
+
+class Checkup(Struct, frozen=True, kw_only=True):
+    """What is known of a file of so many ``bytes``. ``found``: findings in all, of which the first 100 are there.
+
+    ``cost`` of the input and ``cost_limit`` of all that lines allow, in micro-units; None where not known.
+    """
+
+    bytes: int
+    model: str | None
+    total: int
+    inputs: int
+    findings: tuple[Finding, ...]
+    found: int
+    estimate: Estimate
+    cost: int | None
+    cost_limit: int | None
+
+
+class Checkups:
+    """Reads only, but for bytes on their way in, of which nothing stays."""
+
+    def __init__(
+        self,
+        db: Database,
+        blobs: Blobs,
+        files: Files,
+        limits: Limits,
+        *,
+        catalog: Callable[[], Catalog],
+        models_known: Callable[[], bool],
+        at_once: int = AT_ONCE,
+        most: int = MOST,
+    ) -> None:
+        self._db = db
+        self._blobs = blobs
+        self._files = files
+        self._limits = limits
+        self._catalog = catalog
+        self._models_known = models_known
+        self._turn = asyncio.Semaphore(at_once)
+        self._most = most
+        self._waiting = Counter[str]()
+
+    def adopt(self, limits: Limits) -> None:
+        """Takes over changed limits."""
+        self._limits = limits
+
+    @property
+    def max_bytes(self) -> int:
+        """The most bytes that a file may have."""
+        return self._limits.file_bytes
+
+    @asynccontextmanager
+    async def place(self, principal: Principal) -> AsyncIterator[None]:
+        """A place for one checkup; raises Refusal RATE_LIMIT_EXCEEDED when the organization has too many under way."""
+        if self._waiting[principal.org] >= self._most:
+            message = f"The organization has {self._most} files being checked, which is the limit; wait for one."
+            raise Refusal(Code.RATE_LIMIT_EXCEEDED, message, retry_after=_COME_BACK_S)
+        self._waiting[principal.org] += 1
+        try:
+            yield
+        finally:
+            self._waiting[principal.org] -= 1
+            self._waiting += Counter()  # drops what is zero
+
+    async def file(self, principal: Principal, rules: DialectRules, file_id: str, endpoint: str) -> Checkup:
+        """Checks an uploaded file; raises Refusal FILE_NOT_FOUND, and Unavailable or Broken."""
+        try:
+            file = await self._files.get(principal, file_id)
+        except Refusal as refusal:
+            raise Refusal(refusal.code, refusal.message, "input_file_id") from None
+        return await self._check(principal, rules, file.object, file.bytes, endpoint)
+
+    async def begin(self) -> Draft:
+        """Where the bytes go of a file that is to be checked and not kept; raises Refusal STORAGE_LOW, Unavailable."""
+        return await self._files.begin()
+
+    async def draft(self, principal: Principal, rules: DialectRules, draft: Draft, endpoint: str) -> Checkup:
+        """Checks what was sent, and forgets it. Raises Refusal EMPTY_FILE, and Unavailable or Broken."""
+        try:
+            if not draft.size:
+                raise Refusal(Code.EMPTY_FILE, "The file is empty: 0 bytes were sent.", "file")
+            await draft.commit()
+            return await self._check(principal, rules, draft.object, draft.size, endpoint)
+        finally:
+            await draft.abort()
+            await self._blobs.delete(draft.object)
+
+    async def _check(self, principal: Principal, rules: DialectRules, key: str, size: int, endpoint: str) -> Checkup:
+        catalog = self._catalog()
+        check = rules_of(
+            catalog, self._limits, endpoint, principal.models, unversioned=rules.unversioned, thorough=True
+        )
+        async with self._turn:
+            checked = await check_file(self._blobs, key, size, check)
+        if not self._models_known() and any(each.code is Code.MODEL_NOT_FOUND for each in checked.findings):
+            raise Unavailable("a model server has not said yet which models it runs")
+        over = await self._over_queue(principal, checked)
+        model = catalog.resolve(checked.model) if checked.model is not None else None
+        estimate = checked.estimate or _NOTHING
+        return Checkup(
+            bytes=size,
+            model=checked.model,
+            total=checked.total,
+            inputs=checked.inputs,
+            findings=(*over, *checked.findings)[:MAX_FINDINGS],
+            found=len(over) + checked.found,
+            estimate=estimate,
+            cost=_cost(model.price, estimate.input, 0) if model else None,
+            cost_limit=_cost(model.price, estimate.input, estimate.output)
+            if model and not estimate.unlimited
+            else None,
+        )
+
+    async def _over_queue(self, principal: Principal, checked: Checked) -> tuple[Finding, ...]:
+        """The finding that the plan has no room for so many more lines, if it has none."""
+        async with self._db.read() as tx:
+            queued = await batches.queued_lines(tx, principal.org)
+        found = over_queue(queued, checked.total, principal.plan)
+        return (found,) if found else ()
+
+
+def _cost(price: Price, asked: int, answered: int) -> int:
+    return amount(price, Usage(input=asked, output=answered))
