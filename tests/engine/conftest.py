@@ -11,6 +11,8 @@ from hornada.store.database import Database
 from tests.conftest import Hands
 from tests.engine.house import House, folder, opened, people
 from tests.engine.model_server import ModelServer, listening
+from tests.engine.postoffice import Post
+from tests.engine.receiver import a_postman, receiving
 
 
 @pytest.fixture
@@ -38,3 +40,9 @@ async def house(db: Database, shape: Blobs, clock: Hands, url: str) -> AsyncIter
     await people(db, clock)
     async with opened(db, shape, clock, url) as house:
         yield house
+
+
+@pytest.fixture
+async def post(house: House) -> AsyncIterator[Post]:
+    async with receiving() as receiver, a_postman() as postman:
+        yield Post(house, receiver, postman)

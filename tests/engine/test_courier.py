@@ -4,92 +4,20 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from standardwebhooks import Webhook
 
-from hornada.core.account import Role
 from hornada.core.batch import Batch, Status
 from hornada.core.clock import SECOND
-from hornada.core.errors import Code, Refusal
-from hornada.core.webhook import (
-    Delivery,
-    DeliveryStatus,
-    Endpoint,
-    EndpointStatus,
-    EventType,
-    WebhookRules,
-    WhyDisabled,
-)
+from hornada.core.webhook import DeliveryStatus, EndpointStatus, WhyDisabled
 from hornada.engine import courier as couriers
-from hornada.engine.admission import OPERATOR
-from hornada.engine.courier import Courier, signed
-from hornada.engine.outbox import a_delivery, new_event_id
-from hornada.engine.webhooks import Change, Webhooks
-from hornada.store import webhook as endpoints
+from hornada.engine.webhooks import Change
 from hornada.store import webhook_delivery as deliveries
-from hornada.upstream.postman import Postman
 from tests.engine.house import House, caller
-from tests.engine.receiver import Receiver, a_postman, receiving
-
-CID = caller("cid", role=Role.ADMIN)
-EVE = caller("eve", org="foreign", role=Role.ADMIN)
-RULES = WebhookRules(allow_http=True, allow_networks=("127.0.0.0/8",), timeout_s=5)
-ALL = [each.value for each in EventType]
-
-
-class Post:
-    """A house whose events are delivered to a real receiver."""
-
-    def __init__(self, house: House, receiver: Receiver, postman: Postman, rules: WebhookRules = RULES) -> None:
-        self.house, self.receiver, self.postman, self.rules = house, receiver, postman, rules
-        self.courier = self.another()
-        self.webhooks = Webhooks(house.db, house.clock, rules, self.courier, on_due=lambda: None)
-
-    def another(self) -> Courier:
-        """The courier of another process."""
-        return Courier(self.house.db, self.house.clock, self.rules, self.postman.post, chance=lambda: 1.0)
-
-    async def endpoint(
-        self, path: str = "/hook", who: Any = CID, events: Collection[str] = ALL, url: str | None = None
-    ) -> Endpoint:
-        self.house.clock.advance(0.001)
-        return await self.webhooks.create(who, None, name="n", url=url or self.receiver.url + path, events=events)
-
-    async def queue(self, endpoint: Endpoint, n: int = 1) -> list[Delivery]:
-        """Events of batches that nobody ran."""
-        made = [
-            a_delivery(endpoint, new_event_id(), "batch.completed", f"batch_{at:04}", self.house.clock.now())
-            for at in range(n)
-        ]
-        async with self.house.db.write() as tx:
-            await deliveries.insert(tx, made)
-        return made
-
-    async def carry(self) -> None:
-        """Delivers until nothing is due."""
-        await self.courier.settle()
-        while await self.courier.once():
-            await self.courier.settle()
-
-    async def log(self, endpoint: Endpoint, who: Any = CID) -> tuple[Delivery, ...]:
-        return (await self.webhooks.deliveries(who, endpoint.id, status=None, after=None, limit=100)).items
-
-    async def see(self, endpoint: Endpoint) -> Endpoint:
-        return await self.webhooks.get(OPERATOR, endpoint.id)
-
-    async def only(self, endpoint: Endpoint) -> Delivery:
-        (found,) = await self.log(endpoint)
-        return found
-
-
-@pytest.fixture
-async def post(house: House) -> AsyncIterator[Post]:
-    async with receiving() as receiver, a_postman() as postman:
-        yield Post(house, receiver, postman)
+from tests.engine.postoffice import CID, EVE, RULES, Post
 
 
 async def completed(house: House) -> Batch:
@@ -203,18 +131,6 @@ async def test_messages_are_signed_as_standard_webhooks_wants(post: Post) -> Non
     assert "signature" not in call.body.decode()
 
 
-async def test_after_a_rotation_both_secrets_sign_for_a_day_if_that_was_asked_for(post: Post) -> None:
-    old = await post.endpoint()
-    new = await post.webhooks.rotate(CID, old.id, overlap=True)
-    now = post.house.clock.now()
-    assert new.secrets_at(now) == (new.secret, old.secret)
-    assert new.secrets_at(now + 86_400 * SECOND) == (new.secret,)
-    assert len(signed(new.secrets_at(now), "evt_1", now, "{}")["webhook-signature"].split()) == 2
-    hard = await post.webhooks.rotate(CID, old.id, overlap=False)
-    assert hard.secrets_at(now) == (hard.secret,)
-    assert len({old.secret, new.secret, hard.secret}) == 3
-
-
 async def test_what_fails_is_tried_again_later_and_later_under_the_same_id(post: Post) -> None:
     endpoint = await post.endpoint()
     post.receiver.answer("/hook", 503)
@@ -305,17 +221,6 @@ async def test_an_endpoint_that_fails_for_days_is_disabled_and_one_that_rests_is
     assert (await post.see(rested)).status is EndpointStatus.ENABLED
 
 
-async def test_enabling_sends_what_waited_meanwhile(post: Post) -> None:
-    endpoint = await post.endpoint()
-    await post.queue(endpoint)
-    await post.webhooks.change(CID, endpoint.id, Change(enabled=False))
-    await post.carry()
-    assert post.receiver.calls == []
-    await post.webhooks.change(CID, endpoint.id, Change(enabled=True))
-    await post.carry()
-    assert len(post.receiver.calls) == 1
-
-
 async def test_a_slow_endpoint_delays_nobody_else(post: Post) -> None:
     slow, quick = await post.endpoint("/slow"), await post.endpoint("/quick")
     post.receiver.held.add("/slow")
@@ -402,51 +307,6 @@ async def test_a_late_report_changes_nothing(post: Post) -> None:
     assert (await post.only(endpoint)).status is DeliveryStatus.DELIVERED
 
 
-async def test_deleting_an_endpoint_ends_its_deliveries(post: Post) -> None:
-    endpoint = await post.endpoint()
-    post.receiver.held.add("/hook")
-    await post.queue(endpoint, 3)
-    await post.courier.once()
-    await post.receiver.arrived(3)
-    await post.webhooks.delete(CID, endpoint.id)
-    post.receiver.let_go()
-    await post.carry()
-    assert await post.house.rows("SELECT 1 FROM webhook_delivery") == []
-    with pytest.raises(Refusal) as caught:
-        await post.webhooks.get(CID, endpoint.id)
-    assert caught.value.code is Code.WEBHOOK_ENDPOINT_NOT_FOUND
-
-
-async def test_a_redelivery_is_the_same_event_again(post: Post) -> None:
-    endpoint = await post.endpoint()
-    (made,) = await post.queue(endpoint)
-    await post.carry()
-    post.house.clock.advance(10 * 86_400)
-    again = await post.webhooks.redeliver(CID, endpoint.id, made.id)
-    assert (again.status, again.ended_at) == (DeliveryStatus.PENDING, None)
-    await post.carry()
-    first, second = post.receiver.calls
-    assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])
-    assert (await post.only(endpoint)).attempts == 2
-    await post.webhooks.change(CID, endpoint.id, Change(enabled=False))
-    with pytest.raises(Refusal) as caught:
-        await post.webhooks.redeliver(CID, endpoint.id, made.id)
-    assert caught.value.code is Code.WEBHOOK_ENDPOINT_DISABLED
-
-
-async def test_a_trial_is_sent_at_once_and_judges_nothing(post: Post) -> None:
-    endpoint = await post.endpoint()
-    post.receiver.answer("/hook", 410)
-    assert await post.webhooks.trial(CID, endpoint.id, "batch.failed") == 410
-    found = await post.only(endpoint)
-    assert (found.trial, found.status, found.type, found.attempts) == (True, "failed", "batch.failed", 1)
-    assert (await post.see(endpoint)).status is EndpointStatus.ENABLED
-    nobody = await post.endpoint(url="http://127.0.0.1:9/")
-    with pytest.raises(Refusal) as caught:
-        await post.webhooks.trial(CID, nobody.id, "batch.failed")
-    assert (caught.value.code, "cannot be reached" in caught.value.message) == (Code.WEBHOOK_UNREACHABLE, True)
-
-
 async def test_old_entries_of_the_log_go_and_waiting_ones_stay(post: Post) -> None:
     endpoint = await post.endpoint()
     await post.queue(endpoint)
@@ -480,15 +340,6 @@ async def test_no_secret_and_no_url_is_logged(post: Post, caplog: pytest.LogCapt
     assert "127.0.0.1" not in told
 
 
-async def test_the_number_of_endpoints_is_limited(post: Post) -> None:
-    for at in range(RULES.endpoints):
-        await post.endpoint(f"/{at}")
-    with pytest.raises(Refusal) as caught:
-        await post.endpoint()
-    assert caught.value.code is Code.TOO_MANY_WEBHOOK_ENDPOINTS
-    await post.endpoint("/theirs", EVE)
-
-
 async def test_what_waits_is_counted_without_disabled_endpoints(post: Post) -> None:
     endpoint, off = await post.endpoint(), await post.endpoint("/off")
     began = post.house.clock.now()
@@ -517,13 +368,3 @@ async def test_an_endpoint_without_work_costs_no_write(post: Post) -> None:
     post.house.db.write = counted  # type: ignore[method-assign]
     assert not await post.courier.once()
     assert writes == 0
-
-
-async def test_erasing_an_organization_takes_its_webhooks_along(post: Post) -> None:
-    endpoint, theirs = await post.endpoint(), await post.endpoint("/theirs", EVE)
-    await post.queue(endpoint)
-    await post.queue(theirs)
-    async with post.house.db.write() as tx:
-        assert await endpoints.delete_all(tx, "org") == 1
-    rows = await post.house.rows("SELECT endpoint FROM webhook_delivery")
-    assert [row["endpoint"] for row in rows] == [theirs.id]
