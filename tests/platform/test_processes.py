@@ -1,0 +1,230 @@
+"""Several real processes on one PostgreSQL and one bucket: killed, stopped, replaced, and every line once."""
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.client import Client, granted
+from bench.hornada import KEY, Hornada, answers, model, settings, table
+from tests.conftest import weed_or_not
+from tests.database_server import DatabaseServer
+from tests.object_store import CREDENTIALS, ObjectStore
+from tests.platform.operator import OPERATOR_KEY, ended
+from tests.platform.work import Work
+
+PATIENCE_S = 60.0
+CAPACITY = 8
+TTL_S = 2
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[DatabaseServer]:
+    with DatabaseServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with ObjectStore(weed_or_not(), tmp_path_factory.mktemp("bucket")) as store:
+        yield store
+
+
+class Fleet:
+    """Processes of one installation; each has a folder, a port and a log of its own."""
+
+    def __init__(self, folder: Path, config: str) -> None:
+        self._folder = folder
+        self._config = config
+        self._all: list[Hornada] = []
+
+    def add(self, role: str, ttl_s: float = TTL_S) -> Hornada:
+        """A process that is ready."""
+        env = {**CREDENTIALS, "HORNADA_ROLE": role, "HORNADA_ENGINE_LEASE_TTL_S": str(ttl_s)}
+        hornada = Hornada(self._folder / f"{role}-{len(self._all)}", self._config, env)
+        self._all.append(hornada)
+        hornada.start()
+        return hornada
+
+    def end(self) -> None:
+        """Kills whatever still runs."""
+        for hornada in self._all:
+            if hornada.process is not None:
+                hornada.process.send(signal.SIGCONT)
+                hornada.process.kill()
+
+
+@pytest.fixture
+def fleet(database: DatabaseServer, bucket: ObjectStore, backend: Client, tmp_path: Path) -> Iterator[Fleet]:
+    """An empty installation without a process."""
+    upstream = f"http://127.0.0.1:{backend.port}/v1"
+    storage = {"database": database.make(f"db_{uuid.uuid4().hex}"), "blobs": bucket.url()}
+    config = settings([model("m-chat", upstream, capacity=CAPACITY, batch=CAPACITY)])
+    config += table("[storage]", storage) + table("[server]", {"operator_key": OPERATOR_KEY})
+    fleet = Fleet(tmp_path, config)
+    yield fleet
+    fleet.end()
+
+
+@pytest.fixture
+def work(backend: Client) -> Work:
+    return Work(backend)
+
+
+def until(happened: Callable[[], Any], patience_s: float = PATIENCE_S) -> float:
+    """Seconds until it has happened."""
+    began = time.monotonic()
+    while not happened():
+        assert time.monotonic() < began + patience_s
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def metric(hornada: Hornada, name: str) -> float:
+    text = Client(f"http://127.0.0.1:{hornada.port}").call("GET", "/metrics").body.decode()
+    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
+
+
+def holds(hornada: Hornada) -> float:
+    return metric(hornada, "hornada_chunks_held")
+
+
+def check(client: Client, batch: str, lines: int, work: Work, repeats: int = 0) -> None:
+    """Every line has one answer, and no more were asked twice than what a death may cost."""
+    found = ended(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (lines, 0))
+    assert sorted(row["custom_id"] for row in found.output) == [f"{at:04}" for at in range(lines)]
+    assert lines <= work.calls() <= lines + repeats
+
+
+def test_a_batch_runs_in_workers_at_once_and_never_where_calls_are_answered(fleet: Fleet, work: Work) -> None:
+    api, one, two = fleet.add("api"), fleet.add("worker"), fleet.add("worker")
+    batch = api.client.submit(work.lines(600))
+    until(lambda: holds(one) and holds(two))
+    assert holds(api) == 0
+    check(api.client, batch, 600, work)
+    assert metric(one, "hornada_lines_total") + metric(two, "hornada_lines_total") >= 600
+    assert metric(api, "hornada_lines_total") == 0
+
+
+def test_a_worker_says_how_it_is_and_answers_nothing_else(fleet: Fleet) -> None:
+    worker = fleet.add("worker")
+    root = Client(f"http://127.0.0.1:{worker.port}", KEY)
+    assert [root.call("GET", path).status for path in ("/healthz", "/readyz", "/metrics")] == [200] * 3
+    for path in ("/", "/v1/models", "/v1/batches", "/openapi.json", "/admin/organizations", "/ui"):
+        assert root.call("GET", path).status == 404
+    assert root.call("POST", "/v1/chat/completions", {"model": "m-chat", "messages": []}).status == 404
+
+
+def test_where_calls_are_answered_it_is_said_that_nobody_runs_batches(fleet: Fleet, work: Work) -> None:
+    api = fleet.add("api")
+    root = Client(f"http://127.0.0.1:{api.port}")
+    assert root.call("GET", "/readyz").json["notes"] == ["no worker is alive; batches wait"]
+    batch = api.client.submit(work.lines(3))
+    worker = fleet.add("worker")
+    until(lambda: root.call("GET", "/readyz").json.get("notes", []) == [], 2 * TTL_S)
+    check(api.client, batch, 3, work)
+    assert metric(worker, 'hornada_processes_live{role="api"}') == 1
+    assert worker.terminate() == 0
+    until(lambda: root.call("GET", "/readyz").json["notes"], 2 * TTL_S)
+
+
+def test_a_batch_starts_elsewhere_well_within_a_second(fleet: Fleet, work: Work) -> None:
+    api, _ = fleet.add("api"), fleet.add("worker")
+    warm = api.client.submit(work.lines(1, delay=0))
+    check(api.client, warm, 1, work)
+    file = granted(api.client.upload(work.lines(1, delay=0.01)), "upload")["id"]
+    batch = granted(api.client.create(file), "create")["id"]
+    assert until(lambda: work.calls() == 2, 5) < 0.9
+    assert ended(api.client, batch).counts == (1, 0)
+
+
+def test_no_call_starts_a_second_after_a_cancel_at_another_process(fleet: Fleet, work: Work) -> None:
+    api, _, _ = fleet.add("api"), fleet.add("worker"), fleet.add("worker")
+    batch = api.client.submit(work.lines(800, delay=0.1))
+    until(lambda: work.calls() > 20)
+    granted(api.client.call("POST", f"/batches/{batch}/cancel"), "cancel")
+    time.sleep(1)
+    seen = work.calls()
+    assert work.quiet() == seen
+    found = ended(api.client, batch)
+    assert (found.batch["status"], sum(found.counts), found.counts[0]) == ("cancelled", 800, seen)
+
+
+def test_a_key_that_is_revoked_at_one_process_is_refused_by_the_others_at_once(fleet: Fleet) -> None:
+    one, two = fleet.add("api"), fleet.add("api")
+    operator = Client(f"http://127.0.0.1:{one.port}", OPERATOR_KEY)
+    org = granted(operator.call("GET", "/admin/organizations"), "organizations")["data"][0]["id"]
+    made = granted(operator.call("POST", f"/admin/organizations/{org}/keys", {"name": "short"}), "key")
+    with_key = Client(two.base, made["key"])
+    assert with_key.call("GET", "/models").status == 200
+    granted(operator.call("DELETE", f"/admin/keys/{made['id']}"), "revoke")
+    assert until(lambda: with_key.call("GET", "/models").status == 401) < 1
+
+
+def test_what_operators_change_at_one_process_holds_at_the_others_within_a_second(
+    fleet: Fleet, backend: Client
+) -> None:
+    one, two = fleet.add("api"), fleet.add("api")
+    operator = Client(f"http://127.0.0.1:{one.port}", OPERATOR_KEY)
+    upstream = {"upstream": f"http://127.0.0.1:{backend.port}/v1", "capacity": 2}
+    granted(operator.call("PUT", "/admin/models/m-other", upstream), "put")
+    granted(operator.call("PUT", "/admin/aliases/also", {"model": "m-other"}), "put")
+
+    def offered() -> set[str]:
+        return {row["id"] for row in two.client.call("GET", "/models").json["data"]}
+
+    assert until(lambda: "m-other" in offered()) < 1
+    asked = {"model": "also", "messages": [{"role": "user", "content": "hello"}]}
+    assert two.client.call("POST", "/chat/completions", asked).status == 200
+
+
+def test_a_worker_that_is_killed_loses_its_chunks_to_the_others_within_its_lease(fleet: Fleet, work: Work) -> None:
+    api, one, two = fleet.add("api"), fleet.add("worker"), fleet.add("worker")
+    batch = api.client.submit(work.lines(600, delay=0.1))
+    until(lambda: holds(one) and holds(two) and work.calls() > 100)
+    one.kill()
+    check(api.client, batch, 600, work, repeats=300)
+    assert "is gone; what it held goes to others" in two.log()
+
+
+def test_a_worker_that_slept_past_its_lease_starts_nothing_and_commits_nothing_of_it(fleet: Fleet, work: Work) -> None:
+    api, one, two = fleet.add("api"), fleet.add("worker"), fleet.add("worker")
+    batch = api.client.submit(work.lines(400, delay=0.1))
+    until(lambda: holds(one) and holds(two) and work.calls() > 50)
+    os.kill(one.pid, signal.SIGSTOP)
+    until(lambda: "is gone; what it held goes to others" in two.log(), 3 * TTL_S)
+    os.kill(one.pid, signal.SIGCONT)
+    until(lambda: "others ended this process's lease" in one.log(), 3 * TTL_S)
+    check(api.client, batch, 400, work, repeats=200)
+    again = api.client.submit(work.lines(50))
+    ended(api.client, again)
+    assert answers(Client(f"http://127.0.0.1:{one.port}"), "/readyz")
+
+
+def test_replacing_every_process_one_after_another_fails_nothing(fleet: Fleet, work: Work) -> None:
+    apis, workers = [fleet.add("api"), fleet.add("api")], [fleet.add("worker"), fleet.add("worker")]
+    batch = apis[0].client.submit(work.lines(600, delay=0.2))
+    until(lambda: work.calls() > 20)
+    for at in range(2):
+        old, workers[at] = workers[at], fleet.add("worker")
+        assert old.terminate() == 0
+        old, apis[at] = apis[at], fleet.add("api")
+        assert old.terminate() == 0
+    check(apis[0].client, batch, 600, work)
+
+
+def test_workers_that_are_all_gone_hold_up_a_cancelled_batch_only_until_one_comes(fleet: Fleet, work: Work) -> None:
+    api, one = fleet.add("api"), fleet.add("worker")
+    batch = api.client.submit(work.lines(300, delay=0.5))
+    until(lambda: work.calls() > 10)
+    one.kill()
+    granted(api.client.call("POST", f"/batches/{batch}/cancel"), "cancel")
+    fleet.add("worker")
+    found = ended(api.client, batch)
+    assert (found.batch["status"], sum(found.counts)) == ("cancelled", 300)
