@@ -161,17 +161,22 @@ class Courier:
             async with self._db.write() as tx:
                 await self._report(tx, endpoint, delivery, posted)
         except HornadaError as error:
-            log.warning("webhook %s: what came of an attempt could not be noted: %s", delivery.id, error)
+            log.warning("whd_%s: what came of an attempt could not be noted: %s", delivery.id, error)
         except Exception:
-            log.exception("webhook %s: an attempt failed", delivery.id)
+            log.exception("whd_%s: an attempt failed", delivery.id)
 
     async def _send(self, endpoint: Endpoint, delivery: Delivery) -> Posted:
         now = self._clock.now()
         headers = signed(endpoint.secrets_at(now), delivery.event, now, delivery.body)
         posted = await self._post(endpoint.url, delivery.body.encode(), headers, self._rules.timeout_s)
-        fields = {"delivery_id": delivery.id, "endpoint_id": endpoint.id, "status": posted.code, "ms": posted.took_ms}
+        fields = {
+            "delivery_id": f"whd_{delivery.id}",
+            "endpoint_id": f"whe_{endpoint.id}",
+            "status": posted.code,
+            "ms": posted.took_ms,
+        }
         told = posted.error or f"answered {posted.code}"
-        log.info("webhook %s to %s: %s (%s)", delivery.id, endpoint.id, told, delivery.event, extra=fields)
+        log.info("whd_%s to whe_%s: %s (%s)", delivery.id, endpoint.id, told, delivery.event, extra=fields)
         return posted
 
     async def _report(self, tx: Tx, endpoint: Endpoint, delivery: Delivery, posted: Posted) -> None:
@@ -203,7 +208,7 @@ class Courier:
     async def _disable(self, tx: Tx, endpoint: Endpoint, why: WhyDisabled, now: int) -> None:
         if await endpoints.disable(tx, endpoint.id, why, now):
             await note(tx, OPERATOR, "webhook.disable", now=now, org=endpoint.org, target=endpoint.id, reason=why.value)
-            log.warning("webhook endpoint %s was disabled: %s", endpoint.id, why)
+            log.warning("whe_%s was disabled: %s", endpoint.id, why)
 
     async def _tidy(self) -> bool:
         """Ends what is too late and removes what is too old; True if there may be more."""
