@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -9,12 +10,14 @@ MODEL = "m"
 
 
 class ModelServer:
-    """A context manager; ``base`` ends in ``/v1``. A message ``refuse`` gets a 400.
+    """A context manager; ``base`` ends in ``/v1``. A message in ``refused`` gets a 400.
 
     While ``gate`` is clear, all calls but the first ``free`` wait.
     """
 
-    def __init__(self, free: int = 0) -> None:
+    def __init__(self, free: int = 0, models: Sequence[str] = (MODEL,)) -> None:
+        self.models = models
+        self.refused = {"refuse"}
         self.gate = threading.Event()
         self.gate.set()
         self.asked: list[str] = []
@@ -41,7 +44,7 @@ class ModelServer:
             waits = len(self.asked) > self.free
         if waits:
             self.gate.wait(30)
-        if said == "refuse":
+        if said in self.refused:
             return 400, {"error": {"message": "no", "type": "invalid_request_error", "code": 400}}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         return 200, {"choices": [{"message": {"role": "assistant", "content": said.upper()}}], "usage": usage}
@@ -53,7 +56,8 @@ class ModelServer:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self._reply(200, {"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+                data = [{"id": name, "object": "model"} for name in server.models]
+                self._reply(200, {"object": "list", "data": data})
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))

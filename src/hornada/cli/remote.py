@@ -60,7 +60,7 @@ def connect(
     from hornada.client import Client
 
     def waits(why: str, seconds: float) -> None:
-        say(f"{why} Asking again in {seconds:.0f} s.")
+        say(f"{why} Asking again in {seconds:.1f} s.")
 
     return Client(base_url, api_key, patience_s=patience_s, on_wait=None if quiet else waits)
 
@@ -93,7 +93,7 @@ def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
 def progress(batch: "Batch") -> Progress:
     """A batch as progress is shown."""
     known = {status.value for status in Status}
-    message = batch.waiting_for and f"waiting for {batch.waiting_for}"
+    message = batch.waiting_for
     return Progress(
         total=batch.total,
         completed=batch.completed,

@@ -109,7 +109,8 @@ def submit(
             for batch in made if as_json else ():
                 show(batch.raw)
             raise typer.Exit(ExitCode.DONE)
-        code = max(_followed(client, batch.id, source, quiet=quiet, as_json=as_json) for batch in made)
+        fetched = output is not None
+        code = max(_followed(client, batch.id, source, quiet, as_json, fetched=fetched) for batch in made)
         if output is not None and code is not ExitCode.USAGE:
             _write(client, made[0].id, output, source, path, id_column, quiet=quiet)
     raise typer.Exit(code)
@@ -187,7 +188,7 @@ def _submit(
     made.append(client.submit(path, endpoint=endpoint, metadata=metadata, idempotent=idempotent, on_sent=sent))
 
 
-def _followed(client: "Client", batch_id: str, source: Path, *, quiet: bool, as_json: bool) -> ExitCode:
+def _followed(client: "Client", batch_id: str, source: Path, quiet: bool, as_json: bool, *, fetched: bool) -> ExitCode:
     found = follow(client, batch_id, reporter(sys.stderr, time.monotonic, quiet=quiet))
     if as_json:
         show(found.raw)
@@ -195,7 +196,7 @@ def _followed(client: "Client", batch_id: str, source: Path, *, quiet: bool, as_
         say(f"{found.id} {spoken(progress(found))}: nothing ran.")
         tell_faults(found, str(source))
     elif not quiet:
-        tell(found)
+        tell(found, fetched=fetched)
     return outcome(found)
 
 

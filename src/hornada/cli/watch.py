@@ -69,14 +69,14 @@ def follow(client: "Client", batch_id: str, shown: Reporter, interval_s: float |
     return found
 
 
-def tell(batch: "Batch") -> None:
-    """How a batch ended, and what can be done next."""
+def tell(batch: "Batch", *, fetched: bool = False) -> None:
+    """How a batch ended, and what can be done next. ``fetched``: its results are being written somewhere."""
     last = progress(batch)
     say(f"{batch.id} {spoken(last)}.")
     for line in summary(last):
         say(line)
     tell_faults(batch)
-    if outcome(batch) is not ExitCode.USAGE:
+    if outcome(batch) is not ExitCode.USAGE and not fetched:
         say(f"To get the results: hornada results {batch.id} -o results.jsonl")
     if outcome(batch) is ExitCode.SOME_FAILED:
         say(f"To run what has no answer again: hornada retry {batch.id}")

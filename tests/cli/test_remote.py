@@ -1,0 +1,212 @@
+"""The commands that talk to a batch server, as a user types them."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.hornada import KEY, Hornada, model, settings
+from tests.cli.model_server import MODEL, ModelServer
+from tests.client.conftest import write
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server(models: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hornada]:
+    with Hornada(tmp_path_factory.mktemp("remote"), settings([model(MODEL, models.base)])) as hornada:
+        hornada.start()
+        yield hornada
+
+
+class Shell:
+    """Types commands in a folder."""
+
+    def __init__(self, folder: Path, base: str) -> None:
+        self.folder = folder
+        self.base = base
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("HORNADA_", "OPENAI_"))}
+        environ |= {"HORNADA_BASE_URL": self.base, "HORNADA_API_KEY": KEY, "COLUMNS": "400"}
+        program = "from hornada.cli import main; main()"
+        return subprocess.Popen(
+            [sys.executable, "-c", program, *words],
+            cwd=self.folder,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *words: str, stdin: str = "") -> tuple[int, str, str]:
+        process = self.start(*words)
+        out, said = process.communicate(stdin, timeout=60)
+        return process.returncode, out, said
+
+
+@pytest.fixture
+def shell(server: Hornada, tmp_path: Path) -> Shell:
+    return Shell(tmp_path, server.base)
+
+
+def test_a_file_is_submitted_followed_and_fetched_with_one_command(shell: Shell) -> None:
+    write(shell.folder / "in.jsonl", "one", "refuse", "c")
+    code, out, said = shell("submit", "in.jsonl", "--wait", "-o", "out.jsonl", "--metadata", "a=b")
+    assert code == 1, said
+    assert out.startswith("batch_")
+    assert "3 of 3 lines, 1 failed." in said
+    assert "hornada retry batch_" in said
+    assert "Results: out.jsonl" in said
+    found = [json.loads(line) for line in (shell.folder / "out.jsonl").read_text("utf-8").splitlines()]
+    assert [line["custom_id"] for line in found] == ["0-one", "1-refuse", "2-c"]
+    assert sorted(path.name for path in shell.folder.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+
+def test_the_id_alone_is_printed_for_scripts(shell: Shell) -> None:
+    write(shell.folder / "in.jsonl", "two", "b")
+    code, out, said = shell("submit", "in.jsonl")
+    assert (code, said) == (0, "")
+    batch = out.strip()
+    code, out, said = shell("watch", batch)
+    assert (code, out) == (0, "")
+    assert f"{batch} completed: 2 of 2 lines." in said
+    code, out, said = shell("watch", batch, "-q", "--json")
+    assert (code, said, json.loads(out)["id"]) == (0, "", batch)
+    code, out, said = shell("results", batch)
+    assert (code, said) == (0, "")
+    assert [json.loads(line)["custom_id"] for line in out.splitlines()] == ["0-two", "1-b"]
+
+
+def test_a_table_is_submitted_and_comes_back_with_its_answers(shell: Shell) -> None:
+    (shell.folder / "in.csv").write_text("id,text\nx,three\ny,refuse\n", "utf-8")
+    command = ("in.csv", "--model", MODEL, "--column", "text", "--id-column", "id", "--wait", "-o", "out.csv")
+    assert shell("submit", *command)[0] == 1
+    with (shell.folder / "out.csv").open(encoding="utf-8", newline="") as source:
+        rows = list(csv.DictReader(source))
+    assert [(row["text"], row["answer"], row["error"]) for row in rows] == [
+        ("three", "THREE", ""),
+        ("refuse", "", "no"),
+    ]
+    code, _, said = shell("submit", "in.csv", "--column", "text")
+    assert (code, "--model" in said) == (2, True)
+
+
+def test_failed_lines_are_shown_alone_and_run_again(shell: Shell) -> None:
+    write(shell.folder / "in.jsonl", "four", "refuse")
+    batch = shell("submit", "in.jsonl", "--wait", "-q")[1].strip()
+    code, out, _ = shell("results", batch, "--failed", "--format", "csv")
+    assert code == 1
+    assert list(csv.reader(out.splitlines()))[1] == ["1-refuse", "", "400", "", "", "400", "no"]
+    code, out, said = shell("retry", batch, "--wait")
+    assert code == 1, said
+    assert out.strip() not in {"", batch}
+    assert "1 of 1 lines, 1 failed" in said
+    code, out, said = shell("results", batch, "-o", "r.parquet", "--json")
+    assert json.loads(out) == {"output": "r.parquet", "answered": 1, "failed": 1, "failures": {"http_400": 1}}
+
+
+def test_a_file_with_faults_is_told_as_a_compiler_does_and_exits_2(shell: Shell) -> None:
+    (shell.folder / "in.jsonl").write_bytes(b'{"custom_id": "a"}\n')
+    code, _, said = shell("submit", "in.jsonl", "--wait")
+    assert code == 2
+    assert "in.jsonl:1: missing_required_parameter: Missing required parameter: 'body'." in said
+    assert shell("results", "batch_none")[::2] == (2, "No batch found with id 'batch_none'. (batch_not_found)\n")
+
+
+def test_batches_are_listed_and_cancelled(shell: Shell, models: ModelServer) -> None:
+    write(shell.folder / "in.jsonl", *(f"five{i}" for i in range(9)))
+    models.free = len(models.asked)
+    models.gate.clear()
+    batch = shell("submit", "in.jsonl")[1].strip()
+    code, out, _ = shell("list", "--limit", "1")
+    assert (code, out.splitlines()[0].split()) == (0, ["BATCH", "STATUS", "LINES", "FAILED", "CREATED", "MODEL"])
+    assert out.splitlines()[1].startswith(batch)
+    assert shell("cancel", batch)[0] == 0
+    models.gate.set()
+    code, _, said = shell("watch", batch)
+    assert (code, "cancelled: 9 of 9 lines" in said) == (1, True), said
+    code, out, _ = shell("list", "--status", "cancelled", "--json")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [batch]
+    assert shell("cancel", batch)[0] == 2
+
+
+@pytest.mark.parametrize("command", [("submit", "in.jsonl", "--wait"), ("watch",)])
+def test_ctrl_c_leaves_the_batch_and_says_how_to_go_on(
+    command: tuple[str, ...], shell: Shell, models: ModelServer
+) -> None:
+    write(shell.folder / "in.jsonl", f"six{len(models.asked)}", "b")
+    models.free = len(models.asked)
+    models.gate.clear()
+    more = () if command[0] == "submit" else (shell("submit", "in.jsonl")[1].strip(),)
+    process = shell.start(*command, *more)
+    assert process.stderr is not None
+    said = ""
+    while "in progress" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate(timeout=30)[1]
+    models.gate.set()
+    assert process.returncode == 130
+    assert "hornada watch batch_" in rest
+    assert "Traceback" not in rest
+
+
+def test_a_server_that_is_not_there_exits_3(shell: Shell) -> None:
+    code, out, said = shell("list", "--base-url", "http://127.0.0.1:9/v1")
+    assert (code, out) == (3, "")
+    assert "http://127.0.0.1:9/v1 does not answer: connection refused." in said
+
+
+def test_a_file_that_is_too_large_for_one_batch_becomes_several(
+    server: Hornada, models: ModelServer, tmp_path: Path
+) -> None:
+    from hornada.client.input import MOST_LINES
+
+    lines = "".join(f'{{"custom_id": "{i}", "body": {{"model": "none"}}}}\n' for i in range(MOST_LINES + 1))
+    (tmp_path / "in.jsonl").write_text(lines)
+    code, out, said = Shell(tmp_path, server.base)("submit", "in.jsonl", "--split")
+    assert code == 0, said
+    assert len(set(out.split())) == 2
+
+
+def test_check_tells_every_finding_and_reads_standard_input(shell: Shell) -> None:
+    (shell.folder / "in.jsonl").write_text('{"custom_id": "a", "body": {"model": "m"}}\n\n{}\n', "utf-8")
+    code, out, said = shell("check", "in.jsonl")
+    assert code == 2
+    assert out.splitlines() == [
+        "in.jsonl:3: missing_required_parameter: Missing required parameter: 'custom_id'.",
+        "in.jsonl:3: missing_required_parameter: Missing required parameter: 'body'.",
+    ]
+    assert "2 requests to /v1/chat/completions, 2 findings." in said
+    code, out, _ = shell("check", "-", "--json", "--model", "n", stdin='{"custom_id": "a", "body": {"model": "m"}}')
+    assert (code, json.loads(out)["code"]) == (2, "model_not_found")
+    code, out, said = shell("check", "-", stdin='{"custom_id": "a", "url": "/v1/embeddings", "body": {"model": "m"}}')
+    assert (code, out) == (0, "")
+    assert "1 requests to /v1/embeddings, no faults." in said
+    assert shell("check", "-")[0] == 2
+    assert shell("check", "none.jsonl")[2] == "none.jsonl cannot be read: No such file or directory.\n"
+
+
+def test_split_and_estimate_say_what_they_found(shell: Shell) -> None:
+    write(shell.folder / "in.jsonl", *"abc")
+    code, out, _ = shell("split", "in.jsonl", "--lines", "2", "-o", "parts")
+    assert (code, out.split()) == (0, ["parts/in-0001.jsonl", "parts/in-0002.jsonl"])
+    code, out, _ = shell("estimate", "in.jsonl", "--output-tokens", "100", "--price-output", "2", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["lines"], found["models"], found["output_tokens"], found["cost"]) == (3, [MODEL], 300, 0.0006)
+    assert "lines: 3" in shell("estimate", "-", stdin=(shell.folder / "in.jsonl").read_text())[1]
