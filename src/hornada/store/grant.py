@@ -126,8 +126,9 @@ async def renew(tx: Tx, worker: str, renewals: Sequence[Renewal], *, ttl: int, c
     await tx.many(
         "INSERT INTO slot_grant (model, worker, ground, slots, in_use, demand, more, refused_at, late_at, lease_until,"
         " reserved_until) VALUES (:model, :worker, :ground, :slots, :in_use, :demand, :more,"
-        " :refused * {now}, :late * {now}, {now} + :ttl, {now} + :ttl + :calls) ON CONFLICT (model, worker) DO UPDATE SET slots = excluded.slots,"
-        " in_use = excluded.in_use, demand = excluded.demand, more = excluded.more,"
+        " :refused * {now}, :late * {now}, {now} + :ttl, {now} + :ttl + :calls)"
+        " ON CONFLICT (model, worker) DO UPDATE SET slots = excluded.slots, in_use = excluded.in_use,"
+        " demand = excluded.demand, more = excluded.more,"
         " refused_at = CASE WHEN excluded.refused_at > 0 THEN excluded.refused_at ELSE slot_grant.refused_at END,"
         " late_at = CASE WHEN excluded.late_at > 0 THEN excluded.late_at ELSE slot_grant.late_at END,"
         " lease_until = excluded.lease_until, reserved_until = excluded.reserved_until",

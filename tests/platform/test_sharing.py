@@ -1,0 +1,135 @@
+"""Real workers and API processes on one ledger and one bucket share the slots of a model."""
+
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from bench.client import Client
+from bench.hornada import Hornada, answers, model, settings, table
+from bench.process import Process, free_port
+from tests.conftest import weed_or_not
+from tests.database_server import DatabaseServer
+from tests.object_store import CREDENTIALS, ObjectStore
+from tests.platform.operator import ended, half_way
+from tests.platform.work import Work
+
+CAPACITY = 8
+LEASE_S, TIMEOUT_S = 3, 4
+
+
+class Fleet:
+    """Processes of one installation, and the model server that only they use."""
+
+    def __init__(self, folder: Path, configuration: str, backend: Client, stack: ExitStack) -> None:
+        self._folder, self._configuration, self._stack = folder, configuration, stack
+        self.backend = backend
+        self.work = Work(backend)
+
+    def start(self, name: str, role: str) -> Hornada:
+        """One more process."""
+        process = self._stack.enter_context(Hornada(self._folder / name, self._configuration, CREDENTIALS))
+        process.start({"HORNADA_ROLE": role, "HORNADA_ENGINE_LEASE_TTL_S": str(LEASE_S)})
+        return process
+
+    @property
+    def peak(self) -> int:
+        """The most calls that the model server had at a time."""
+        peak: int = self.backend.call("GET", "/__stats").json["peak"]
+        return peak
+
+    def running(self) -> int:
+        """The calls that it has now."""
+        running: int = self.backend.call("GET", "/__stats").json["running"]
+        return running
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[DatabaseServer]:
+    with DatabaseServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with ObjectStore(weed_or_not(), tmp_path_factory.mktemp("bucket")) as store:
+        yield store
+
+
+@pytest.fixture
+def fleet(database: DatabaseServer, bucket: ObjectStore, tmp_path: Path) -> Iterator[Fleet]:
+    port = free_port()
+    backend = Client(f"http://127.0.0.1:{port}")
+    with ExitStack() as stack:
+        command = [sys.executable, "-m", "tests.cases.backend", "--port", str(port)]
+        process = stack.enter_context(Process(command, tmp_path / "backend.log"))
+        process.until(lambda: answers(backend, "/health"), 20)
+        models = [model("m-chat", f"http://127.0.0.1:{port}/v1", capacity=CAPACITY, batch=CAPACITY, reserve=0)]
+        storage = {"database": database.make(f"db_{uuid.uuid4().hex}"), "blobs": bucket.url()}
+        limits = {"upstream_timeout_s": TIMEOUT_S}
+        yield Fleet(tmp_path, settings(models, limits=limits) + table("[storage]", storage), backend, stack)
+
+
+def until(true: object, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < end, "it did not come so far"
+        time.sleep(0.02)
+
+
+def test_workers_that_join_and_die_never_have_more_under_way_than_the_capacity(fleet: Fleet) -> None:
+    api, first = fleet.start("api", "api"), fleet.start("first", "worker")
+    client, work = api.client, fleet.work
+    batch = client.submit(work.lines(500, delay=0.1))
+    half_way(client, batch, 50)
+    second = fleet.start("second", "worker")
+    half_way(client, batch, 120)
+    third = fleet.start("third", "worker")
+    half_way(client, batch, 180)
+    first.kill()
+    half_way(client, batch, 240)
+    second.terminate()
+    found = ended(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (500, 0))
+    assert fleet.peak == CAPACITY
+    assert 500 <= work.calls() <= 500 + CAPACITY
+    third.terminate()
+
+
+def test_a_worker_that_is_stopped_keeps_its_slots_until_its_calls_have_ended(fleet: Fleet) -> None:
+    api, first = fleet.start("api", "api"), fleet.start("first", "worker")
+    client, work = api.client, fleet.work
+    batch = client.submit(work.lines(100, delay=0.3))
+    half_way(client, batch, 20)
+    first.running.send(signal.SIGSTOP)
+    fleet.start("second", "worker")
+    found = ended(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (100, 0))
+    first.running.send(signal.SIGCONT)
+    time.sleep(1)
+    assert fleet.peak == CAPACITY
+
+
+def test_lines_make_way_for_regular_calls_of_another_process(fleet: Fleet) -> None:
+    api, worker = fleet.start("api", "api"), fleet.start("worker", "worker")
+    client, work = api.client, fleet.work
+    batch = client.submit(work.lines(400, delay=0.2))
+    half_way(client, batch, 20)
+    body = {"model": "m-chat", "messages": [{"role": "user", "content": 'regular @@{"delay": 3}'}]}
+    calls = [threading.Thread(target=client.call, args=("POST", "/chat/completions", body)) for _ in range(6)]
+    for call in calls:
+        call.start()
+    time.sleep(2)
+    assert [fleet.running() <= CAPACITY for _ in range(20) if not time.sleep(0.05)] == [True] * 20
+    for call in calls:
+        call.join()
+    until(lambda: fleet.running() == CAPACITY)
+    client.call("POST", f"/batches/{batch}/cancel")
+    assert ended(client, batch).batch["status"] == "cancelled"
+    assert worker.terminate() == 0
