@@ -11,7 +11,8 @@ import pytest
 import trustme
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from hornada.upstream.postman import NOT_PUBLIC, Postman
+from hornada.upstream.posted import NOT_PUBLIC
+from hornada.upstream.postman import Postman
 from tests.engine.receiver import receiving
 
 REFUSED = f"refused, for {NOT_PUBLIC}"

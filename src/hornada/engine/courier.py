@@ -21,7 +21,7 @@ from hornada.store import webhook as endpoints
 from hornada.store import webhook_delivery as deliveries
 from hornada.store.database import Database, Tx
 from hornada.store.webhook_delivery import Backlog, Due
-from hornada.upstream.postman import Posted
+from hornada.upstream.posted import Posted
 
 log = logging.getLogger("hornada")
 

@@ -18,7 +18,7 @@ from yarl import URL
 
 from hornada import __version__
 from hornada.core.network import Network, is_open
-from hornada.upstream.postman import NOT_PUBLIC, Posted
+from hornada.upstream.posted import NOT_PUBLIC, Posted
 from hornada.upstream.target import trust
 
 _READ_BYTES = 64 * 1024

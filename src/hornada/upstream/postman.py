@@ -3,26 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from hornada.core.network import Network
+from hornada.upstream.posted import Posted
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
 
     from hornada.upstream.outward import Outward
-
-NOT_PUBLIC = "its name leads to an address that is not public"
-"""Without the address: whoever may not ask there need not learn where it is."""
-
-
-class Posted(Struct, frozen=True, kw_only=True):
-    """What came of a message: the status of its answer, or in words why there is none."""
-
-    code: int | None = None
-    retry_after_s: float | None = None
-    error: str | None = None
-    took_ms: int = 0
 
 
 class Postman:
