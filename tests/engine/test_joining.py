@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hornada.core.batch import Batch, Status
 from hornada.core.errors import Code, Refusal
 from hornada.core.line import Reply
-from hornada.core.written import number_of
+from hornada.core.written import number_of, prefix_of
 from hornada.dialects import DIALECTS
 from hornada.engine import joining, linewise
 from hornada.engine.joining import Joining, Wanted
@@ -111,8 +111,8 @@ async def test_ids_are_found_by_how_they_begin(house: House, reading: Joining) -
     await house.work()
     for state in (batch, await house.finish(batch)):
         for prefix, wanted in (('a"', ['a"1', 'a"3']), ("a\u2028", ["a\u20282"]), ("b\\", ["b\\4"]), ("c", [])):
-            assert [each["custom_id"] for each in await seen(reading, state, prefix=prefix)] == wanted
-        assert [each["custom_id"] for each in await seen(reading, state, prefix="a", limit=2)] == ids[:2]
+            assert [each["custom_id"] for each in await seen(reading, state, prefix=prefix_of(prefix))] == wanted
+        assert [each["custom_id"] for each in await seen(reading, state, prefix=prefix_of("a"), limit=2)] == ids[:2]
 
 
 async def test_lines_come_as_in_the_files_where_nothing_is_to_be_added(house: House, reading: Joining) -> None:

@@ -8,6 +8,7 @@ from hornada.api.router import Parameter
 from hornada.api.services import Services
 from hornada.api.streaming import stream
 from hornada.core.judge import CUSTOM_ID_LENGTH
+from hornada.core.written import prefix_of
 from hornada.engine.joining import Wanted
 
 MOST_LINES = 1_000_000_000
@@ -64,12 +65,13 @@ def wanted(query: Mapping[str, str]) -> Wanted:
     """What is asked for; raises Refusal."""
     limit = query.get("limit")
     own = choice(query.get("format") or "joined", "format", ("joined", "file")) == "joined"
+    prefix = at_most(query.get("custom_id", ""), "custom_id", CUSTOM_ID_LENGTH)
     asked = choice(query.get("input") or "true", "input", ("true", "false")) == "true"
     return Wanted(
         after=within(number(query.get("after") or "0", "after"), "after", 0, MOST_LINES),
         limit=within(number(limit, "limit"), "limit", 1, MOST_LINES) if limit else None,
         ok=_OK[choice(query.get("status") or "all", "status", tuple(_OK))],
-        prefix=at_most(query.get("custom_id", ""), "custom_id", CUSTOM_ID_LENGTH),
+        prefix=prefix_of(prefix) if prefix else b"",
         own=own,
         input=own and asked,
     )

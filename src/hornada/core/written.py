@@ -32,9 +32,8 @@ def prefix_of(custom_id: str) -> bytes:
 
 
 def begins(line: bytes, prefix: bytes) -> bool:
-    """Whether a result line's custom_id begins as ``prefix_of`` says."""
-    at = line.find(_CUSTOM_ID)
-    return line.startswith(prefix, at) if at >= 0 else False
+    """Whether a result line's custom_id begins as ``prefix_of`` says; an empty ``prefix`` is of every line."""
+    return not prefix or line.startswith(prefix, max(line.find(_CUSTOM_ID), 0))
 
 
 def joined(line: bytes, number: int, *, ok: bool, body: bytes | None) -> bytes:

@@ -15,7 +15,7 @@ from hornada.core.file import File
 from hornada.core.jsonl import parse_requests
 from hornada.core.line import Request
 from hornada.core.segment import Entry, Segment, unpack
-from hornada.core.written import begins, joined, numbered, prefix_of
+from hornada.core.written import begins, joined, numbered
 from hornada.engine.batches import Batches
 from hornada.engine.linewise import Requests, Results
 from hornada.store import batch as batches
@@ -35,14 +35,14 @@ _AT_A_STRETCH = 64
 class Wanted(Struct, frozen=True, kw_only=True):
     """Which results: those of lines behind ``after`` (from 1, so that 0 is all), at most ``limit`` of them.
 
-    ``ok``: only answered or only failed ones, None: both. ``prefix``: of the custom_id. ``own``: with keys of our own,
-    and with the input when ``input``.
+    ``ok``: only answered or only failed ones, None: both. ``prefix``: of the custom_id, as ``core.written.prefix_of``
+    spells it. ``own``: with keys of our own, and with the input when ``input``.
     """
 
     after: int = 0
     limit: int | None = None
     ok: bool | None = None
-    prefix: str = ""
+    prefix: bytes = b""
     own: bool = True
     input: bool = True
 
@@ -77,13 +77,12 @@ class Joining:
 
     async def _pieces(self, batch: Batch, wanted: Wanted) -> AsyncGenerator[bytes, None]:
         gathered, size, left, looked = [], 0, wanted.limit, 0
-        prefix = prefix_of(wanted.prefix) if wanted.prefix else None
         async with aclosing(self._results(batch, wanted)) as results:
             async for found in results:
                 looked += 1
                 if looked % _AT_A_STRETCH == 0:
                     await asyncio.sleep(0)
-                if prefix is not None and not begins(found.line, prefix):
+                if found is None:
                     continue
                 gathered.append(_spelled(found, wanted))
                 size += len(gathered[-1])
@@ -97,8 +96,11 @@ class Joining:
         if gathered:
             yield b"".join(gathered)
 
-    async def _results(self, batch: Batch, wanted: Wanted) -> AsyncGenerator[_Result, None]:
-        """Results behind ``wanted.after``; where the batch ends meanwhile, the rest comes from its files."""
+    async def _results(self, batch: Batch, wanted: Wanted) -> AsyncGenerator[_Result | None, None]:
+        """Results behind ``wanted.after``, None for each that was passed over.
+
+        Where the batch ends meanwhile, the rest comes from its files.
+        """
         at = wanted.after
         while batch.status in LIVE:
             async with self._db.read() as tx:
@@ -115,8 +117,8 @@ class Joining:
                 for chunk in group if batch.status in LIVE else ():
                     own = by_chunk.get(chunk.idx, [])
                     async with aclosing(self._chunk(batch, chunk, own, at, wanted)) as results:
-                        async for result in results:
-                            at = result.number + 1
+                        async for number, result in results:
+                            at = number + 1
                             yield result
                     at = chunk.span.first + chunk.span.n
             except Broken:  # segments of a batch that has ended are removed
@@ -133,8 +135,8 @@ class Joining:
 
     async def _chunk(
         self, batch: Batch, chunk: Chunk, found: list[Segment], at: int, wanted: Wanted
-    ) -> AsyncGenerator[_Result, None]:
-        """Results of a running batch's chunk, from line ``at`` on."""
+    ) -> AsyncGenerator[tuple[int, _Result | None], None]:
+        """Results of a running batch's chunk by line, from line ``at`` on."""
         first = chunk.span.first
         entries = [
             (entry, each)
@@ -145,15 +147,19 @@ class Joining:
         if not entries:
             return
         entries.sort(key=lambda pair: pair[0].line)
-        requests = await self._requests(batch, chunk) if wanted.input else []
+        requests: list[Request] | None = None
         whole: dict[int, bytes] = {}
         if sum(each.length for each in found) <= _WHOLE_BYTES:
             read = await asyncio.gather(*(self._blobs.read(each.object, each.offset, each.length) for each in found))
             whole = dict(zip(map(id, found), read, strict=True))
         for entry, each in entries:
-            line = await self._line(entry, each, whole.get(id(each)))
-            body = requests[entry.line].body if requests else None
-            yield _Result(first + entry.line, entry.ok, line, body)
+            line, number = await self._line(entry, each, whole.get(id(each))), first + entry.line
+            if not begins(line, wanted.prefix):
+                yield number, None
+                continue
+            if requests is None:
+                requests = await self._requests(batch, chunk) if wanted.input else []
+            yield number, _Result(number, entry.ok, line, requests[entry.line].body if requests else None)
 
     async def _line(self, entry: Entry, found: Segment, data: bytes | None) -> bytes:
         """A line without its LF."""
@@ -183,7 +189,7 @@ class Joining:
             source = await files.get(tx, batch.org, batch.input_file) if wanted.own and wanted.input else None
         return results, source
 
-    async def _from_files(self, batch: Batch, at: int, wanted: Wanted) -> AsyncGenerator[_Result, None]:
+    async def _from_files(self, batch: Batch, at: int, wanted: Wanted) -> AsyncGenerator[_Result | None, None]:
         """Results of an ended batch from line ``at`` on: both files go by number, so the next one heads one of them."""
         found, source = await self._files(batch, wanted) if batch.status is not Status.FAILED else ([], None)
         async with AsyncExitStack() as stack:
@@ -196,8 +202,12 @@ class Joining:
                 stack.push_async_callback(requests.close)
             while left := [(head.number, head) for head in heads if head.number is not None]:
                 number, head = min(left, key=lambda pair: pair[0])
+                line = await head.take()
+                if not begins(line, wanted.prefix):
+                    yield None
+                    continue
                 asked = await requests.get(number) if requests else None
-                yield _Result(number, head.ok, await head.take(), asked.body if asked else None)
+                yield _Result(number, head.ok, line, asked.body if asked else None)
 
 
 def _spelled(found: _Result, wanted: Wanted) -> bytes:
