@@ -404,3 +404,16 @@ async def test_grants_never_sum_to_more_than_the_capacity(yard: Yard, seed: int)
         assert all(lines <= granted.get(name, 0) for name, lines in under_way.items())
         most = max(most, sum(under_way.values()))
     assert most == 8
+
+
+async def test_who_looks_is_told_what_the_others_do(yard: Yard) -> None:
+    a, api = await yard.process("a", waiting=500), await yard.process("x", lines=False)
+    await yard.turns(a, api)
+    assert api.gate.others.lines == 0
+    api.gate.look()
+    await yard.turns(a, api)
+    assert (api.gate.others.lines, api.gate.capacity) == (8, 8)
+    writes = api.db.writes
+    yard.clock.advance(10)
+    await yard.turns(a, api)
+    assert (api.gate.others.lines, api.db.writes) == (0, writes)

@@ -18,6 +18,7 @@ _RECENT_S = 60.0
 _MOST_RESERVE = 4
 _WANTED_S = 1.5
 """How long it counts that there were lines to be had: whoever finds that looks twice a second."""
+_WATCHED_S = 10.0
 _CLOCK = SystemClock()
 
 
@@ -77,7 +78,7 @@ class Gate:
         """Slots that this process has been granted, None where it has all that there are."""
         self._granted_until: float | None = None
         self._regular_then = 0
-        self._wanted_at = float("-inf")
+        self._wanted_at = self._looked_at = float("-inf")
         self.refused = self.late = False
         """Whether the model's servers have refused a request, or left one unanswered, since somebody looked."""
         self.room = 0
@@ -245,6 +246,15 @@ class Gate:
     def wanted(self) -> bool:
         """Whether there were lines to be had a moment ago."""
         return self._clock.monotonic() - self._wanted_at < _WANTED_S
+
+    def look(self) -> None:
+        """Somebody wants to know what all processes do to the model: that is heard for the next while."""
+        self._looked_at = self._clock.monotonic()
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looked a while ago."""
+        return self._clock.monotonic() - self._looked_at < _WATCHED_S
 
     @property
     def closed(self) -> bool:

@@ -48,6 +48,7 @@ class Outlook:
     def load(self, model: Model) -> Load:
         """What all processes together do to a model, as this one has last heard."""
         gate = self._gates.of(model)
+        gate.look()
         away_s = self._dispatcher.away_s(model.name)
         regular, lines = gate.regular + gate.others.regular, gate.lines + gate.others.lines
         reserve = min(gate.reserve, max(0, gate.capacity - regular - lines))
@@ -71,10 +72,13 @@ class Outlook:
         return None if self._dispatcher.runs(batch) else self._capacity(model)
 
     def _capacity(self, model: Model) -> str | None:
+        """Where several processes share the model, lines of the batch may run in another one as long as any may."""
         gate = self._gates.of(model)
-        if gate.lines < gate.allowed:
+        gate.look()
+        if gate.lines < gate.allowed or (gate.granted is not None and gate.room > 0):
             return None
-        busy = f"capacity: {gate.lines + gate.regular} of {gate.capacity} slots busy"
-        if gate.regular:
-            busy += f" ({gate.regular} regular)"
+        regular = gate.regular + gate.others.regular
+        busy = f"capacity: {gate.under_way} of {gate.capacity} slots busy"
+        if regular:
+            busy += f" ({regular} regular)"
         return f"{busy}, {gate.reserve} reserved" if gate.reserve else busy

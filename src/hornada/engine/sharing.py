@@ -178,7 +178,7 @@ class Sharing:
         stand.demand = gate.lines + (min(1, waiting) if away else waiting)
         was_busy = stand.busy
         loud = (stand.notice is not None and not stand.notice.quiet) or gate.harm.reserve or gate.harm.pausing
-        stand.busy = bool(stand.wants or stand.slots or gate.regular or gate.recent or loud)
+        stand.busy = bool(stand.wants or stand.slots or gate.regular or gate.recent or loud or gate.watched)
         if was_busy and not stand.busy:
             gate.hear(ALONE, leads=False)
 

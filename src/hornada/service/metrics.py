@@ -23,6 +23,8 @@ NAMES = {
     "hornada_lines_waiting": "Batch lines held by this process that wait for a slot or their next try.",
     "hornada_model_away": "1 while a model does not answer and its batches are paused.",
     "hornada_reserved_slots": "Slots that lines leave free for regular calls.",
+    "hornada_granted_slots": "Slots that lines of this process may use: its part, where several share a model.",
+    "hornada_wanted_slots": "Slots that lines held by this process could use: those in flight and those that wait.",
     "hornada_harm_ratio": "95th percentile of regular calls' time to first byte, beside lines by without; 10 minutes.",
     "hornada_model_paused": "1 while the operator has paused a model, so that none of its lines starts.",
     "hornada_server_healthy": "1 while a model's server is in use, 0 while it is left out but for a probe.",
@@ -44,7 +46,7 @@ class EngineCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All of NAMES that are not counters."""
         engine = self._engine
-        by_model = {name: GaugeMetricFamily(name, NAMES[name], labels=["model"]) for name in list(NAMES)[:6]}
+        by_model = {name: GaugeMetricFamily(name, NAMES[name], labels=["model"]) for name in list(NAMES)[:8]}
         harm = GaugeMetricFamily("hornada_harm_ratio", NAMES["hornada_harm_ratio"], labels=["model"])
         paused = GaugeMetricFamily("hornada_model_paused", NAMES["hornada_model_paused"], labels=["model"])
         name = "hornada_server_healthy"
@@ -56,7 +58,8 @@ class EngineCollector(Collector):
                 healthy.add_metric([model.name, server], int(well))
             gate = engine.gates.of(model)
             waiting, away = engine.dispatcher.state(model.name)
-            values = (gate.capacity, gate.regular, gate.lines, waiting, int(away), gate.reserve)
+            granted, wanted = gate.allowed, gate.lines + waiting
+            values = (gate.capacity, gate.regular, gate.lines, waiting, int(away), gate.reserve, granted, wanted)
             for family, value in zip(by_model.values(), values, strict=True):
                 family.add_metric([model.name], value)
             if gate.harm.ratio is not None:
