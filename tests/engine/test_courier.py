@@ -254,6 +254,16 @@ async def test_an_organization_does_not_take_every_place(post: Post) -> None:
     assert len(post.receiver.of("/theirs")) == 1
 
 
+async def test_every_endpoint_has_its_turn_though_places_are_few(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(couriers, "AT_ONCE", couriers.OF_ENDPOINT)
+    for at in range(4):
+        await post.queue(await post.endpoint(f"/{at}"), 20)
+    for _ in range(4):
+        await post.courier.once()
+        await post.courier.settle()
+    assert {call.path for call in post.receiver.calls} == {"/0", "/1", "/2", "/3"}
+
+
 async def test_a_failing_endpoint_gets_one_message_at_a_time(post: Post) -> None:
     endpoint = await post.endpoint()
     post.receiver.answer("/hook", 500)

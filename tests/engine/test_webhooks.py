@@ -1,5 +1,8 @@
 """What an admin does to webhook endpoints, and what becomes of their deliveries."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from hornada.core.account import Role
@@ -8,7 +11,7 @@ from hornada.core.errors import Code, Refusal
 from hornada.core.webhook import DeliveryStatus, EndpointStatus
 from hornada.engine.administration import Administration
 from hornada.engine.admission import OPERATOR
-from hornada.engine.courier import signed
+from hornada.engine.courier import OF_ENDPOINT, signed
 from hornada.engine.eraser import Eraser
 from hornada.engine.webhooks import Change
 from tests.engine.house import caller
@@ -118,6 +121,29 @@ async def test_nothing_is_created_for_an_organization_that_is_being_erased(post:
     with pytest.raises(Refusal) as caught:
         await post.webhooks.create(OPERATOR, "org", name="n", url=post.receiver.url, events=["batch.failed"])
     assert caught.value.code is Code.ORGANIZATION_ERASED
+
+
+async def test_a_create_that_is_sent_again_makes_nothing_new(post: Post) -> None:
+    asked: dict[str, Any] = {"name": "n", "url": post.receiver.url, "events": ["batch.failed", "batch.expired"]}
+    first = await post.webhooks.create(CID, None, **asked)
+    assert await post.webhooks.create(CID, None, **asked, retry=True) == first
+    assert (await post.webhooks.create(CID, None, **asked)).id != first.id
+    assert (await post.webhooks.create(EVE, None, **asked, retry=True)).org == "foreign"
+    post.house.clock.advance(601)
+    assert (await post.webhooks.create(CID, None, **asked, retry=True)).id != first.id
+
+
+async def test_an_organization_tries_out_a_few_at_a_time(post: Post) -> None:
+    endpoint = await post.endpoint()
+    post.receiver.held.add("/hook")
+    under_way = [asyncio.create_task(post.webhooks.trial(CID, endpoint.id, "batch.failed")) for _ in range(OF_ENDPOINT)]
+    await post.receiver.arrived(OF_ENDPOINT)
+    with pytest.raises(Refusal) as caught:
+        await post.webhooks.trial(CID, endpoint.id, "batch.failed")
+    assert (caught.value.code, caught.value.retry_after) == (Code.RATE_LIMIT_EXCEEDED, RULES.timeout_s)
+    post.receiver.let_go()
+    assert await asyncio.gather(*under_way) == [200] * OF_ENDPOINT
+    assert await post.webhooks.trial(CID, endpoint.id, "batch.failed") == 200
 
 
 async def test_a_member_may_do_nothing(post: Post) -> None:

@@ -42,6 +42,7 @@ class WebhookCalls:
             name=name_of(fields.get("name", DEFAULT_NAME)),
             url=text(fields.needed("url"), "url"),
             events=_events(fields.needed("event_types")),
+            retry=call.retry,
         )
         return json_response(_revealed(made))
 

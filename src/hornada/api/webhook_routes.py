@@ -163,7 +163,7 @@ def _of_endpoint(calls: WebhookCalls, *, admin: bool) -> tuple[Route, ...]:
             summary="Send a sample to a webhook endpoint and show what it answers",
             handler=calls.trial,
             answer=Answer(schemas=(schemas.WebhookEndpointTest,)),
-            codes=(*_ONE, *_BODY, Code.WEBHOOK_UNREACHABLE),
+            codes=(*_ONE, *_BODY, Code.WEBHOOK_UNREACHABLE, Code.RATE_LIMIT_EXCEEDED),
             body=Body(schema=schemas.TestWebhookEndpoint),
         ),
         route(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from standardwebhooks import Webhook
 
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import HornadaError
+from hornada.core.errors import Code, HornadaError, Refusal
 from hornada.core.webhook import Delivery, DeliveryStatus, Endpoint, WebhookRules, WhyDisabled
 from hornada.engine import crashpoint
 from hornada.engine.admission import OPERATOR
@@ -25,7 +26,7 @@ from hornada.upstream.posted import Posted
 
 log = logging.getLogger("hornada")
 
-AT_ONCE = 32
+AT_ONCE = 128
 """Messages on their way at the same time, in this process."""
 OF_ORGANIZATION = 8
 OF_ENDPOINT = 4
@@ -76,7 +77,8 @@ class Courier:
         self._chance = chance
         self._lease = round((rules.timeout_s + _LEASE_MORE_S) * SECOND)
         self._tasks: dict[asyncio.Task[None], Due] = {}
-        self._seen = ""
+        self._seen = self._served = ""
+        self._trials = Counter[str]()
         self._tidied_at = clock.monotonic() - _TIDY_S
         self.counts = Counter[str](delivered=0, failed=0, given_up=0)
 
@@ -93,18 +95,24 @@ class Courier:
         async with self._db.read() as tx:
             found = await deliveries.due(tx, self._seen, _ENDPOINTS)
         self._seen = found[-1].endpoint if len(found) == _ENDPOINTS else ""
-        wanted = [each for each in found if self._room(each, ()) > 0]
+        wanted = self._in_turn([each for each in found if self._room(each, ()) > 0])
         if not wanted:
             return bool(self._seen)
         taken: list[tuple[Due, Endpoint, Delivery]] = []
         async with self._db.write() as tx:
             for due in wanted:
                 await self._take(tx, due, taken)
+        self._served = taken[-1][0].endpoint if taken else ""
         for due, endpoint, delivery in taken:
             task = asyncio.create_task(self._deliver(endpoint, delivery))
             self._tasks[task] = due
             task.add_done_callback(self._ended)
         return bool(taken or self._seen)
+
+    def _in_turn(self, found: list[Due]) -> list[Due]:
+        """Begins behind the endpoint that was served last, so that it is not always the same that find no place."""
+        behind = [each for each in found if each.endpoint > self._served]
+        return behind + [each for each in found if each.endpoint <= self._served]
 
     async def _take(self, tx: Tx, due: Due, taken: list[tuple[Due, Endpoint, Delivery]]) -> None:
         """Claims for one endpoint what there is room for."""
@@ -144,7 +152,20 @@ class Courier:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def trial(self, endpoint: Endpoint, delivery: Delivery) -> Posted:
-        """Sends one message now, once, and writes down what came of it; the endpoint is not judged by it."""
+        """Sends one message now, once, and writes down what came of it; the endpoint is not judged by it.
+
+        Raises Refusal RATE_LIMIT_EXCEEDED while the organization has as many under way as it may.
+        """
+        if self._trials[endpoint.org] >= OF_ENDPOINT:
+            message = f"The organization has {OF_ENDPOINT} tests of webhook endpoints under way. Wait for one to end."
+            raise Refusal(Code.RATE_LIMIT_EXCEEDED, message, retry_after=math.ceil(self._rules.timeout_s))
+        self._trials[endpoint.org] += 1
+        try:
+            return await self._tried_out(endpoint, delivery)
+        finally:
+            self._trials[endpoint.org] -= 1
+
+    async def _tried_out(self, endpoint: Endpoint, delivery: Delivery) -> Posted:
         async with self._db.write() as tx:
             await deliveries.insert(tx, [delivery])
         posted = await self._send(endpoint, delivery)

@@ -25,6 +25,7 @@ from hornada.core.webhook import (
 )
 from hornada.engine.administration import reached_organization
 from hornada.engine.audit import note
+from hornada.engine.batches import RETRY_WINDOW_S
 from hornada.engine.courier import Courier
 from hornada.engine.outbox import a_delivery, new_event_id
 from hornada.engine.rights import check_admin
@@ -64,9 +65,16 @@ class Webhooks:
         self._on_due = on_due
 
     async def create(
-        self, by: Principal, organization: str | None, *, name: str, url: str, events: Collection[str]
+        self,
+        by: Principal,
+        organization: str | None,
+        *,
+        name: str,
+        url: str,
+        events: Collection[str],
+        retry: bool = False,
     ) -> Endpoint:
-        """Adds an endpoint with a fresh secret.
+        """Adds an endpoint with a fresh secret; a ``retry`` of a create moments ago answers what that made.
 
         Raises Refusal ORGANIZATION_NOT_FOUND, ORGANIZATION_ERASED, INVALID_VALUE or TOO_MANY_WEBHOOK_ENDPOINTS.
         """
@@ -75,11 +83,12 @@ class Webhooks:
         async with self._db.write() as tx:
             org = (await _organization(tx, by, organization, lock=True)).id
             await account.lock(tx, org)
-            have = len(await rows.of_org(tx, org))
-            if have >= self._rules.endpoints:
-                message = f"The organization has {have} webhook endpoints and may have {self._rules.endpoints}."
-                raise Refusal(Code.TOO_MANY_WEBHOOK_ENDPOINTS, f"{message} Delete one first.", should_retry=False)
-            now = self._clock.now()
+            now, have = self._clock.now(), await rows.of_org(tx, org)
+            same = (each for each in have if (each.name, each.url, each.events) == (name, url, frozenset(events)))
+            earlier = next((each for each in same if each.created_at >= now - RETRY_WINDOW_S * SECOND), None)
+            if retry and earlier is not None:
+                return earlier
+            self._check_room(len(have))
             made = Endpoint(
                 id=new_id(),
                 org=org,
@@ -211,6 +220,11 @@ class Webhooks:
             found = await _delivery(tx, known, delivery, "delivery_id")
         self._on_due()
         return found
+
+    def _check_room(self, have: int) -> None:
+        if have >= self._rules.endpoints:
+            message = f"The organization has {have} webhook endpoints and may have {self._rules.endpoints}."
+            raise Refusal(Code.TOO_MANY_WEBHOOK_ENDPOINTS, f"{message} Delete one first.", should_retry=False)
 
     def _check_url(self, url: str) -> None:
         fault = fault_of_url(url, self._rules)

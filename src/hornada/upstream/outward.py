@@ -24,7 +24,7 @@ from hornada.upstream.target import trust
 _READ_BYTES = 64 * 1024
 """So much of an answer's body is read, and dropped, before the connection is closed."""
 _HEAD_BYTES = 16 * 1024
-_LOOKUPS = 64
+_LOOKUPS = 128
 
 
 _WORDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
