@@ -16,7 +16,6 @@ from hornada.engine.capacity import Gate
 from hornada.engine.held import Backlog, Held
 from hornada.engine.lanes import Lanes
 from hornada.engine.retries import Again, Kind, Result
-from hornada.engine.turnstile import Turnstile
 from hornada.store.chunk import Source, Work
 from tests.conftest import Hands
 from tests.engine.house import spelling
@@ -41,7 +40,6 @@ class Calls:
         self.backlog = Backlog()
         self.lanes = Lanes(
             self.gate,
-            Turnstile(),
             self._attempt,
             clock,
             on_low=self._low,

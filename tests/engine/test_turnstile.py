@@ -1,52 +1,56 @@
-"""How many lines start in one turn of the event loop."""
+"""How many lines go on in one turn of the event loop."""
 
 import asyncio
 
 from hornada.engine.turnstile import A_TURN, Turnstile
+from hornada.upstream.protocol import Answer, Failure
+
+ANSWER = Answer(200, {}, b"{}")
+Waiter = asyncio.Future[Answer | Failure]
 
 
-async def started_by_turn(lines: int, turnstile: Turnstile) -> list[int]:
-    """How many of so many lines that come at once have started after each turn."""
-    order: list[int] = []
+def told(lines: int, turnstile: Turnstile) -> list[Waiter]:
+    """So many lines whose answers come at once."""
+    waiters: list[Waiter] = [asyncio.get_running_loop().create_future() for _ in range(lines)]
+    for waiter in waiters:
+        turnstile.tell(waiter, ANSWER)
+    return waiters
 
-    async def line(number: int) -> None:
-        wait = turnstile.enter()
-        if wait is not None:
-            await wait
-        order.append(number)
 
-    tasks = [asyncio.create_task(line(number)) for number in range(lines)]
-    seen: list[int] = []
-    while not all(task.done() for task in tasks):
+async def told_by_turn(lines: int, turnstile: Turnstile) -> list[int]:
+    """How many of them have heard of it now and after each turn."""
+    waiters = told(lines, turnstile)
+    seen = [sum(waiter.done() for waiter in waiters)]
+    while seen[-1] < lines:
         await asyncio.sleep(0)
-        seen.append(len(order))
-    assert order == sorted(order)
+        done = [waiter.done() for waiter in waiters]
+        assert done == sorted(done, reverse=True), "in order"
+        seen.append(sum(done))
     return seen
 
 
-async def test_few_lines_all_start_in_one_turn() -> None:
-    assert (await started_by_turn(A_TURN, Turnstile()))[0] == A_TURN
+async def test_few_lines_all_go_on_at_once() -> None:
+    assert await told_by_turn(A_TURN, Turnstile()) == [A_TURN]
 
 
-async def test_many_lines_start_in_order_and_so_many_a_turn() -> None:
-    seen = await started_by_turn(10 * A_TURN, Turnstile())
-    assert seen[-1] == 10 * A_TURN
+async def test_many_lines_go_on_in_order_and_so_many_a_turn() -> None:
+    seen = await told_by_turn(10 * A_TURN, Turnstile())
     assert max(after - before for before, after in zip([0, *seen], seen, strict=False)) <= A_TURN
 
 
 async def test_a_line_that_was_cancelled_takes_nobodys_turn() -> None:
-    turnstile = Turnstile()
-    waits = [wait for _ in range(3 * A_TURN) if (wait := turnstile.enter())]
-    for wait in waits[:A_TURN]:
-        wait.cancel()
+    waiters = told(3 * A_TURN, Turnstile())
+    for waiter in waiters[A_TURN : 2 * A_TURN]:
+        waiter.cancel()
     for _ in range(2):
         await asyncio.sleep(0)
-    assert all(wait.done() for wait in waits)
+    assert all(waiter.done() for waiter in waiters)
 
 
-async def test_after_a_pause_lines_start_at_once_again() -> None:
+async def test_after_a_pause_lines_go_on_at_once_again() -> None:
     turnstile = Turnstile()
-    await started_by_turn(3 * A_TURN, turnstile)
+    await told_by_turn(3 * A_TURN, turnstile)
     for _ in range(3):
         await asyncio.sleep(0)
-    assert turnstile.enter() is None
+    (waiter,) = told(1, turnstile)
+    assert waiter.result() is ANSWER

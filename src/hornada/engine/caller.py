@@ -18,6 +18,7 @@ from hornada.engine.models import called
 from hornada.engine.retries import Again, Elsewhere, Kind, Result
 from hornada.engine.servers import Servers, told
 from hornada.engine.tally import Tally
+from hornada.engine.turnstile import Turnstile
 from hornada.upstream.protocol import Answer, Failure, Fault, Timeouts
 
 log = logging.getLogger("hornada")
@@ -43,6 +44,7 @@ class Caller:
         self._tally = tally or Tally()
         self._missing = billing.missing_usage
         self._servers = servers
+        self._turnstile = Turnstile()
         self.adopt(limits)
 
     def adopt(self, limits: Limits) -> None:
@@ -97,7 +99,8 @@ class Caller:
                 path, timeouts = asked.endpoint.removeprefix("/v1"), way.hurried(self._timeouts)
                 ticket, answered = traffic.begin(), False
                 try:
-                    answer = await station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes)
+                    call = station.upstream.send(path, sent, timeouts, max_bytes=self._max_bytes, turns=self._turnstile)
+                    answer = await call
                     answered = not isinstance(answer, Failure)
                 finally:
                     traffic.end(ticket, answered=answered)

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -23,13 +22,13 @@ from hornada.engine.capacity import Gates
 from hornada.engine.fairness import choose
 from hornada.engine.flushing import FLUSH_S, FOLDER, Rhythm
 from hornada.engine.held import Backlog, Held, Take
+from hornada.engine.holdings import HELD_BYTES, Holdings
 from hornada.engine.lanes import Attempt, Lanes
 from hornada.engine.plans import DEFAULT_PLAN
 from hornada.engine.reading import adjoining, breathe, read_chunks
 from hornada.engine.recorder import Recorder
 from hornada.engine.tally import Tally
 from hornada.engine.turns import Turns
-from hornada.engine.turnstile import Turnstile
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store.chunk import Source, Work
@@ -39,23 +38,14 @@ log = logging.getLogger("hornada")
 
 UNSAVED_BYTES = 64 * 1024 * 1024
 """Results that may wait to become durable; at the bound no line is started."""
-HELD_BYTES = 48 * 1024 * 1024
-"""Input that may be held in memory."""
 EXPIRY_GRACE_S = 60.0
 """Lines in flight when their batch expires get this long (contract 5)."""
 UNREADABLE_WAIT = 10 * SECOND
 """Microseconds until a chunk whose input could not be read is tried again."""
 
 
-def _always() -> bool:
-    return True
-
-
 class Dispatcher:
-    """The worker. ``once`` is its tick; ``stop`` and ``ring`` make it act sooner.
-
-    ``fresh``: asked before each line, whether this process's lease holds. ``rhythm``: how often results are kept.
-    """
+    """The worker. ``once`` is its tick; ``stop`` and ``ring`` make it act sooner; ``rhythm``: how often it commits."""
 
     def __init__(
         self,
@@ -73,7 +63,6 @@ class Dispatcher:
         on_settled: Callable[[], None],
         tally: Tally | None = None,
         rhythm: Rhythm = FOLDER,
-        fresh: Callable[[], bool] = _always,
     ) -> None:
         self._tally = tally or Tally(clock)
         self.brake = Brake()
@@ -89,15 +78,13 @@ class Dispatcher:
         self._plans = plans
         self._spelling = spelling
         self._budget = budget
-        budget.source(self._unbooked)
+        self._held = Holdings()
+        budget.source(self._held.unbooked)
         self._on_settled = on_settled
         self._rhythm = rhythm
-        self._fresh = fresh
-        self._held: dict[tuple[str, int], Held] = {}
         self._lanes: dict[str, Lanes] = {}
         self._recorder = Recorder(db, blobs, clock, budget)
         self._backlog = Backlog()
-        self._turnstile = Turnstile()
         self._strays = False
         self._turns = Turns(db, owner)
         self._flushed_at = 0.0
@@ -131,12 +118,12 @@ class Dispatcher:
 
     def runs(self, batch: str) -> bool:
         """Whether model servers are answering lines of a batch now."""
-        return any(held.in_flight for held in self._of(batch))
+        return any(held.in_flight for held in self._held.of(batch))
 
     @property
     def in_flight(self) -> int:
         """Lines that model servers are answering."""
-        return sum(held.in_flight for held in self._held.values())
+        return self._held.in_flight
 
     @property
     def away(self) -> dict[str, str]:
@@ -145,7 +132,7 @@ class Dispatcher:
 
     def stop_batch(self, batch: str, reason: StopReason) -> None:
         """Starts no line of a batch any more (it was cancelled, say); lines in flight go on."""
-        for held in self._of(batch):
+        for held in self._held.of(batch):
             self._lanes[held.work.chunk.model].stop(held, reason)
 
     async def once(self) -> bool:
@@ -207,12 +194,7 @@ class Dispatcher:
             return self.brake.on
         elapsed = self._clock.monotonic() - self._flushed_at
         due = elapsed >= self._rhythm.every_s or self._backlog.bytes > self._rhythm.bytes
-        return due or self._budget.gone or self._idle() or (elapsed >= FLUSH_S and self._rests())
-
-    def _rests(self) -> bool:
-        """Whether of some batch nothing is left to run here, so that somebody may wait for its end."""
-        running = {batch for (batch, _), held in self._held.items() if not held.settled}
-        return any(batch not in running for batch, _ in self._held)
+        return due or self._budget.gone or self._held.idle or (elapsed >= FLUSH_S and self._held.rests)
 
     async def _flush_or_brake(self) -> None:
         """Starts no line while results find no room: they would run again after a crash."""
@@ -254,13 +236,7 @@ class Dispatcher:
         for lanes in self._lanes.values():
             lanes.pump()
 
-    def _unbooked(self) -> Iterable[tuple[str, int]]:
-        return ((held.work.chunk.org, held.unbooked) for held in self._held.values() if held.purse is not None)
-
     # ---------------------------------------------------------------- batches held
-
-    def _of(self, batch: str) -> list[Held]:
-        return [held for (of, _), held in self._held.items() if of == batch]
 
     async def _look(self) -> None:
         """Stops what its batch no longer wants run: the fallback for a call of ``stop_batch`` that never came."""
@@ -283,7 +259,7 @@ class Dispatcher:
 
         Another model runs the batch from now on, or it is paused: whoever claims the chunks next goes on with them.
         """
-        for held in self._of(batch):
+        for held in self._held.of(batch):
             if held.work.chunk.model != keep:
                 self._lanes[held.work.chunk.model].stop(held, StopReason.MODEL_GONE)
 
@@ -316,7 +292,7 @@ class Dispatcher:
         catalog = self._catalog()
         running = (model for name, model in catalog.models.items() if name not in catalog.paused)
         open_models = [model for model in running if not self._gates.of(model).closed]
-        if self.brake.on or not self._fresh() or not open_models or self._room() <= 0:
+        if self.brake.on or not open_models or self._held.room <= 0:
             return 0
         async with self._db.read() as tx:
             ready = await chunks.ready_models(tx)
@@ -328,13 +304,9 @@ class Dispatcher:
             self._asked = False
         return claimed
 
-    def _room(self) -> int:
-        """Bytes of input that may still be taken into memory."""
-        return HELD_BYTES - sum(held.work.chunk.span.length for held in self._held.values())
-
     async def _claim_for(self, model: Model) -> int:
         lanes = self._lanes_of(model)
-        wanted, in_hand = lanes.wanted(), self._in_hand(model.name)
+        wanted, in_hand = lanes.wanted(), self._held.waiting(model.name)
         waiting = sum(sum(hand.values()) for hand in in_hand.values())
         sources = [self._weighed(source) for source in await self._turns.sources(model.name, enough=waiting >= wanted)]
         chosen = choose(sources, in_hand, wanted, lanes.time) if wanted else []
@@ -349,15 +321,6 @@ class Dispatcher:
             await self._recall()
         return len(claimed)
 
-    def _in_hand(self, model: str) -> dict[str, Counter[str]]:
-        """Lines of a model that are held and wait, by organization and batch."""
-        found: dict[str, Counter[str]] = {}
-        for held in self._held.values():
-            chunk, waiting = held.work.chunk, held.left - held.in_flight
-            if chunk.model == model and held.stop is None and waiting:
-                found.setdefault(chunk.org, Counter())[chunk.batch] += waiting
-        return found
-
     def _weighed(self, source: Source) -> Source:
         """The configuration's plans stand for their names before the database's."""
         plan = self._plans.get(source.plan or DEFAULT_PLAN)
@@ -366,7 +329,7 @@ class Dispatcher:
     async def _lease(self, model: str, chosen: list[tuple[Source, int]]) -> list[Work]:
         """Leases what was chosen, the most urgent first, within the memory bound."""
         claimed: list[Work] = []
-        room = self._room()
+        room = self._held.room
         async with self._db.write() as tx:
             for source, lines in chosen:
                 if room <= 0:
@@ -412,21 +375,14 @@ class Dispatcher:
         if lanes is None:
             lanes = self._lanes[model.name] = Lanes(
                 self._gates.of(model),
-                self._turnstile,
                 self._attempt,
                 self._clock,
                 on_low=self._ask,
                 on_settled=self._nudge,
-                may_start=self._may_start if self._fresh is not _always else self._may_start_alone,
+                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES and not self.brake.on,
                 tally=self._tally,
             )
         return lanes
-
-    def _may_start_alone(self) -> bool:
-        return self._backlog.bytes < UNSAVED_BYTES and not self.brake.on
-
-    def _may_start(self) -> bool:
-        return self._may_start_alone() and self._fresh()
 
     def _ask(self) -> None:
         """Lines run low: tick, but ask only once between two flushes if the ledger has no more."""
@@ -436,8 +392,5 @@ class Dispatcher:
 
     def _nudge(self) -> None:
         """A chunk ended: tick at once if nothing else is under way, else with the next flush."""
-        if self._idle():
+        if self._held.idle:
             self._bell()
-
-    def _idle(self) -> bool:
-        return all(held.settled for held in self._held.values())

@@ -26,7 +26,6 @@ from hornada.engine.retries import (
     backoff,
 )
 from hornada.engine.tally import Tally
-from hornada.engine.turnstile import Turnstile
 
 Attempt = Callable[[Held, int], Awaitable[Result]]
 """Sends a line once."""
@@ -46,7 +45,6 @@ class Lanes:
     def __init__(
         self,
         gate: Gate,
-        turnstile: Turnstile,
         attempt: Attempt,
         clock: Clock,
         *,
@@ -57,7 +55,6 @@ class Lanes:
     ) -> None:
         self._gate = gate
         self._tally = (tally or Tally(clock)).of(gate.name)
-        self._turnstile = turnstile
         self._attempt = attempt
         self._clock = clock
         self._on_low = on_low
@@ -144,8 +141,6 @@ class Lanes:
         try:
             while True:
                 await self._send(held, line, task)
-                if (turn := self._turnstile.enter()) is not None:
-                    await turn
                 if self._closed or not self._gate.keep_line() or not self._may_start():
                     return
                 item = self._pop()

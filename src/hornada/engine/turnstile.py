@@ -3,42 +3,46 @@
 import asyncio
 from collections import deque
 
+from hornada.upstream.protocol import Answer, Failure
+
 A_TURN = 16
-"""Lines that may start in one turn of the loop."""
+"""Lines that may hear of their answers in one turn of the loop."""
+
+_Waiter = asyncio.Future[Answer | Failure]
 
 
 class Turnstile:
-    """Lets so many lines start in one turn of the event loop; the others start in the next ones, in order.
+    """Lets so many lines go on in one turn of the event loop; the others go on in the next ones, in order.
 
     A control call or a streamed token needs a handful of turns. With hundreds of lines that end at once, each turn
     would be as long as all of them take; so it is as long as a few, and as many lines get done.
     """
 
     def __init__(self) -> None:
-        self._started = 0
+        self._told = 0
         self._turning = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[_Waiter, Answer]] = deque()
 
-    def enter(self) -> asyncio.Future[None] | None:
-        """None if a line may start in this turn, else what to wait for."""
+    def tell(self, waiter: _Waiter, answer: Answer) -> None:
+        """Gives a line its answer: now if few others had theirs in this turn."""
         if not self._turning:
             self._turning = True
-            asyncio.get_running_loop().call_soon(self._turn)
-        if self._started < A_TURN and not self._waiting:
-            self._started += 1
-            return None
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        return turn
+            waiter.get_loop().call_soon(self._turn)
+        if self._told < A_TURN and not self._waiting:
+            self._told += 1
+            waiter.set_result(answer)
+        else:
+            self._waiting.append((waiter, answer))
 
     def _turn(self) -> None:
         """The next turn has come."""
-        self._started = 0
-        while self._waiting and self._started < A_TURN:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                self._started += 1
-        self._turning = self._started > 0
+        self._told, told, waiting = 0, 0, self._waiting
+        while waiting and told < A_TURN:
+            waiter, answer = waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(answer)
+                told += 1
+        self._told = told
+        self._turning = told > 0
         if self._turning:
             asyncio.get_running_loop().call_soon(self._turn)

@@ -21,7 +21,7 @@ from hornada.core.catalog import Server
 from hornada.engine.held import Held
 from hornada.engine.lanes import Attempt
 from hornada.engine.retries import Result
-from hornada.upstream.protocol import Answer, AnswerStream, Failure, Timeouts, Upstream
+from hornada.upstream.protocol import Answer, AnswerStream, Failure, Timeouts, Turns, Upstream
 
 _CARRIED = ("traceparent", "tracestate", "baggage")
 _GONE = 499
@@ -99,12 +99,20 @@ class _TracedUpstream:
             self._server["server.port"] = parts.port
 
     async def send(
-        self, path: str, body: bytes, timeouts: Timeouts, *, max_bytes: int, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: bytes,
+        timeouts: Timeouts,
+        *,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        turns: Turns | None = None,
     ) -> Answer | Failure:
         """POSTs a JSON body and reads the whole answer."""
         with self._span("POST", path) as span:
             carried = _carried(headers)
-            return _seen(span, await self._upstream.send(path, body, timeouts, max_bytes=max_bytes, headers=carried))
+            sent = self._upstream.send(path, body, timeouts, max_bytes=max_bytes, headers=carried, turns=turns)
+            return _seen(span, await sent)
 
     async def stream(
         self, path: str, body: bytes, timeouts: Timeouts, *, headers: Mapping[str, str] | None = None

@@ -11,7 +11,7 @@ import httptools
 
 from hornada.upstream.fields import Fields
 from hornada.upstream.pieces import AnswerPieces
-from hornada.upstream.protocol import STATUSES, Answer, Failure, Fault, Timeouts
+from hornada.upstream.protocol import STATUSES, Answer, Failure, Fault, Timeouts, Turns
 
 HEAD_BYTES = 64 * 1024
 """The most that a head (or trailers, or the framing of chunks) may take without a byte of a body."""
@@ -50,6 +50,7 @@ class Connection(asyncio.Protocol):
         self._poll = select.poll()
         self._waiter: asyncio.Future[Answer | Failure] | None = None
         self._into: AnswerPieces | None = None
+        self._turns: Turns | None = None
         self._rest: memoryview | None = None
         self._paused = False
         self._total = _NEVER
@@ -70,6 +71,7 @@ class Connection(asyncio.Protocol):
         end: float,
         max_bytes: int,
         into: AnswerPieces | None = None,
+        turns: Turns | None = None,
     ) -> "asyncio.Future[Answer | Failure]":
         """Sends one request; what it answers is the answer, or only its head when the body goes ``into`` pieces.
 
@@ -79,6 +81,7 @@ class Connection(asyncio.Protocol):
         waiter: asyncio.Future[Answer | Failure] = self.loop.create_future()
         self._waiter = waiter
         self._into = into
+        self._turns = turns
         self._max_bytes = max_bytes
         self._total = end
         self.deadline = min(self.loop.time() + timeouts.first_byte, end)
@@ -289,8 +292,12 @@ class Connection(asyncio.Protocol):
         pieces = self._pieces
         answer = Answer(self._status, headers, pieces[0] if len(pieces) == 1 else b"".join(pieces))
         self._let_go()
-        if waiter is not None and not waiter.done():
+        if waiter is None or waiter.done():
+            return
+        if self._turns is None:
             waiter.set_result(answer)
+        else:
+            self._turns.tell(waiter, answer)
 
     def _hand_over(self, into: AnswerPieces, headers: Fields) -> None:
         waiter, self._waiter = self._waiter, None

@@ -11,7 +11,7 @@ from yarl import URL
 
 from hornada.core.catalog import Server
 from hornada.upstream.connection import HEAD_BYTES
-from hornada.upstream.protocol import STATUSES, Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts
+from hornada.upstream.protocol import STATUSES, Answer, AnswerStream, Failure, Fault, StreamBroken, Timeouts, Turns
 from hornada.upstream.target import Target, checked_headers, trust
 
 _KEEPALIVE_S = 4.0
@@ -29,7 +29,14 @@ class General:
         self._session: aiohttp.ClientSession | None = None
 
     async def send(
-        self, path: str, body: bytes, timeouts: Timeouts, *, max_bytes: int, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: bytes,
+        timeouts: Timeouts,
+        *,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        turns: Turns | None = None,  # noqa: ARG002 - it has its own pace
     ) -> Answer | Failure:
         """POSTs a JSON body and reads the whole answer."""
         return await self._whole("POST", path, body, timeouts, max_bytes, headers)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from hornada.core.catalog import Server
 from hornada.upstream.connection import Connection
 from hornada.upstream.pieces import AnswerPieces
-from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, Timeouts
+from hornada.upstream.protocol import Answer, AnswerStream, Failure, Fault, Timeouts, Turns
 from hornada.upstream.target import Target, checked_headers, lines, trust
 
 _KEEPALIVE_S = 4.0
@@ -36,7 +36,14 @@ class Lean:
         self._ca_file = server.ca_file
 
     async def send(
-        self, path: str, body: bytes, timeouts: Timeouts, *, max_bytes: int, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: bytes,
+        timeouts: Timeouts,
+        *,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        turns: Turns | None = None,
     ) -> Answer | Failure:
         """POSTs a JSON body and reads the whole answer."""
         head = self._head(path, len(body), headers)
@@ -44,7 +51,7 @@ class Lean:
         connection = self._take(now) or await self._dial(timeouts)
         if isinstance(connection, Failure):
             return connection
-        waiter = connection.ask(head, body, timeouts, end=now + timeouts.total, max_bytes=max_bytes)
+        waiter = connection.ask(head, body, timeouts, end=now + timeouts.total, max_bytes=max_bytes, turns=turns)
         try:  # as _answer does, without another coroutine
             return await waiter
         except asyncio.CancelledError:

@@ -1,5 +1,6 @@
 """The network seam: one way to call a model server, whatever client stands behind it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from enum import StrEnum
 from typing import Protocol
@@ -72,13 +73,31 @@ class StreamBroken(Exception):
         self.failure = failure
 
 
+class Turns(Protocol):
+    """Who decides when a call that is in no hurry hears of its answer."""
+
+    def tell(self, waiter: "asyncio.Future[Answer | Failure]", answer: Answer) -> None:
+        """Gives the answer to whoever waits for it, now or in one of the next turns of the event loop."""
+        ...
+
+
 class Upstream(Protocol):
     """One model server. Cancelling the task that waits closes the connection at once, so the server frees its slot."""
 
     async def send(
-        self, path: str, body: bytes, timeouts: Timeouts, *, max_bytes: int, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: bytes,
+        timeouts: Timeouts,
+        *,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        turns: Turns | None = None,
     ) -> Answer | Failure:
-        """POSTs a JSON body to ``path`` below the base address (``/chat/completions``) and reads the whole answer."""
+        """POSTs a JSON body to ``path`` below the base address (``/chat/completions``) and reads the whole answer.
+
+        ``turns``: the call is one of very many; it may be told of its answer a little later.
+        """
         ...
 
     async def stream(
