@@ -35,7 +35,7 @@ def create(
     event: EventFlag = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What it is called.")] = None,
 ) -> Answered:
-    """Have events of an organization sent to a URL, every event if none is named; prints the secret that signs."""
+    """Send events to a URL; prints the secret. No event named: all."""
     body = {"url": address, "name": name, "event_types": [each.value for each in event or EventType]}
     made = desk("POST", "organizations", desk.organization(org), "webhook_endpoints", body=body)
     return Answered(made, ("id", "name", "url", "event_types", "signing_secret"), note="The secret is shown only now.")
@@ -64,7 +64,7 @@ def change(
 
 @command(app, "enable")
 def enable(desk: Desk, endpoint: EndpointArgument) -> Answered:
-    """Send events to a webhook endpoint again, those of the last 72 hours that wait for it too."""
+    """Send events again, and those of 72 hours that wait."""
     return Answered(desk("PATCH", "webhook_endpoints", endpoint, body={"enabled": True}), _COLUMNS)
 
 
@@ -94,7 +94,7 @@ def trial(
         EventType, typer.Option("--event", metavar="EVENT", help="Which event the sample is of.")
     ] = EventType.COMPLETED,
 ) -> Answered:
-    """Send a sample to a webhook endpoint and show the status that it answers."""
+    """Send a sample to a webhook endpoint and show its answer."""
     body = {"event_type": event.value}
     return Answered(desk("POST", "webhook_endpoints", endpoint, "test", body=body), ("event_type", "status_code"))
 
@@ -108,7 +108,7 @@ def log(
     ] = None,
     most: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="The most deliveries to show.")] = 100,
 ) -> Answered:
-    """List what was and is to be sent to a webhook endpoint, newest first."""
+    """List the deliveries to a webhook endpoint, newest first."""
     only = None if status is None else status.value
     return Answered(desk.all("webhook_endpoints", endpoint, "deliveries", most=most, status=only), _DELIVERY)
 
@@ -125,5 +125,5 @@ def redeliver(
 
 @command(app, "delete")
 def delete(desk: Desk, endpoint: EndpointArgument) -> Answered:
-    """Delete a webhook endpoint; what waits for it is not sent, its log goes."""
+    """Delete a webhook endpoint, what waits for it and its log."""
     return Answered(desk("DELETE", "webhook_endpoints", endpoint), ("id", "deleted"))
