@@ -136,7 +136,7 @@ def test_the_program_prints_what_is_wrong_with_a_file(reader: Reader, page: Path
 
 def test_the_run_without_a_server_writes_every_result_and_is_not_done_twice(reader: Reader) -> None:
     ids = reader.write(README)
-    (command,) = commands(README, "hornada run")
+    (command,) = commands(README, "hornada run", "requests.jsonl")
     reader.typed(command)
     results = (reader.folder / "results.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["custom_id"] for line in results] == ids

@@ -102,9 +102,11 @@ def test_bytes_that_are_not_those_that_were_promised_are_refused(server: Hornada
     batch_client = Client(server.base, KEY)
     batch = batch_client.wait(batch_client.submit(fresh(tmp_path)).id, interval_s=0.05)
 
-    with Proxy(server.base, lambda _, path, __: "spoil" if path.endswith("/content") else None) as proxy:
-        with pytest.raises(Garbled, match="SHA-256"):
-            list(Client(proxy.base, KEY).results(batch.id))
+    def spoil(method: str, path: str, before: int) -> str | None:
+        return "spoil" if path.endswith("/content") else None
+
+    with Proxy(server.base, spoil) as proxy, pytest.raises(Garbled, match="SHA-256"):
+        list(Client(proxy.base, KEY).results(batch.id))
 
 
 def test_a_batch_whose_answer_was_lost_is_not_made_twice(server: Hornada, tmp_path: Path) -> None:

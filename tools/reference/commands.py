@@ -9,7 +9,7 @@ from tools.reference.markdown import head, table
 
 EXITS = {
     ExitCode.DONE: "done",
-    ExitCode.SOME_FAILED: "some lines failed, or the batch expired or was cancelled (`run`, `watch`, `submit --wait`, `results`)",
+    ExitCode.SOME_FAILED: "some lines failed, or the batch expired or was cancelled",
     ExitCode.USAGE: "wrong usage, wrong configuration, or an input file with faults",
     ExitCode.UNREACHABLE: "the server could not be reached",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",

@@ -24,8 +24,8 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 def split(
-    path: Path,
-    folder: Path,
+    path: str | Path,
+    folder: str | Path,
     *,
     most_lines: int = MOST_LINES,
     most_bytes: int = MOST_BYTES,
@@ -36,6 +36,7 @@ def split(
     ``by_model``: the lines of a part name one model. Raises BadInput for a line that no part can hold; then no part is
     left behind.
     """
+    path, folder = Path(path), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     parts = _Parts(path, folder, most_lines, most_bytes, by_model=by_model)
     try:
