@@ -20,6 +20,8 @@ function App() {
   return html`<${AwayBanner} />${token ? html`<${Inside} key=${token} />` : html`<${Login} />`}<${Notices} />`;
 }
 
+let arriving = Boolean(key.value); // a page that is opened keeps the focus where the browser puts it
+
 function Inside() {
   const who = useSignal(me);
   const at = useSignal(route);
@@ -34,7 +36,8 @@ function Inside() {
   const place = at.path.join("/");
   useEffect(() => {
     scrollTo(0, 0);
-    document.querySelector("main h1")?.focus({ preventScroll: true });
+    if (who && !arriving) document.querySelector("main h1")?.focus({ preventScroll: true });
+    if (who) arriving = false;
   }, [place, Boolean(who)]);
   if (!who) return html`<main class="alone">${error ? html`<${Fault} error=${error} retry=${ask} />` : html`<${Waiting} />`}</main>`;
   const { Page, section, params } = pageOf(at, who);

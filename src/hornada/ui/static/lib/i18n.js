@@ -79,7 +79,7 @@ export function since(seconds) {
   if (!seconds) return NONE;
   const ago = seconds - Date.now() / 1000;
   const [unit, length] = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]].find(([, each]) => Math.abs(ago) >= each) ?? ["second", 1];
-  return maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(Math.round(ago / length), unit);
+  return maker(Intl.RelativeTimeFormat, { numeric: "auto", style: "short" }).format(Math.round(ago / length), unit);
 }
 
 export function duration(seconds) {

@@ -1,7 +1,7 @@
 // A new batch in three steps on one page: the file, its check, the create.
 import { get, post, upload } from "../lib/api.js";
 import { html, useEffect, useRef, useState } from "../lib/html.js";
-import { number, percent, size, t } from "../lib/i18n.js";
+import { compact, counted, money, number, percent, size, t } from "../lib/i18n.js";
 import { infer, read } from "../lib/lines.js";
 import { useLoad } from "../lib/load.js";
 import { go, to } from "../lib/route.js";
@@ -21,28 +21,32 @@ export function NewBatch() {
   const [name, setName] = useState("");
   const [step, setStep] = useState({ at: "choose" });
   const abort = useRef(null);
+  const chosen = useRef(null);
   const models = useLoad((stop) => get("/models/capacity", {}, stop), []);
 
   const choose = async (found) => {
     setStep({ at: "choose" });
+    chosen.current = found;
     setFile(found);
     setName((found.name ?? "").replace(/\.(jsonl|ndjson|json|txt)$/i, ""));
     const told = await infer(found);
+    if (chosen.current !== found) return;
     setSeen(told);
     if (ENDPOINTS.includes(told.endpoint)) setEndpoint(told.endpoint);
     else setEndpoint((before) => before || ENDPOINTS[0]);
-    if (found.size < LOOKED_AT << 20) read(found, [], true).then(({ lines }) => setSeen((before) => ({ ...before, lines })), () => {});
+    if (found.size < LOOKED_AT << 20) read(found, [], true).then(({ lines }) => chosen.current === found && setSeen((before) => ({ ...before, lines })), () => {});
   };
   const submit = async (event) => {
     event.preventDefault();
-    const created = new FormData(event.target).get("name").trim();
+    const run = event.submitter?.value !== "check";
+    const created = name.trim();
     abort.current = new AbortController();
     try {
       setStep({ at: "upload", part: 0 });
-      const stored = await send(file, (part) => setStep({ at: part < 1 ? "upload" : "check", part }), abort.current.signal);
+      const stored = await send(chosen.current, (part) => setStep({ at: part < 1 ? "upload" : "check", part }), abort.current.signal);
       setStep({ at: "check" });
-      const report = await check(stored.id, endpoint);
-      if (report && !report.valid) return setStep({ at: "faults", ...report });
+      const report = await post("/batches/validate", { input_file_id: stored.id, endpoint });
+      if (!report.valid || !run) return setStep({ at: report.valid ? "good" : "faults", report });
       setStep({ at: "create" });
       const batch = await post("/batches", { input_file_id: stored.id, endpoint, completion_window: "24h", ...(created ? { metadata: { name: created } } : {}) });
       say(t("new.created"));
@@ -62,14 +66,16 @@ export function NewBatch() {
           <${Field} label=${t("endpoint")} name="endpoint" value=${endpoint} options=${ENDPOINTS.map((each) => [each, each])} hint=${t(seen.endpoint ? "new.endpoint.found" : "new.endpoint.guess")} onChange=${(event) => setEndpoint(event.target.value)} />
         </div>
         <${Known} seen=${seen} models=${models.data?.data} />
+        ${step.at === "good" && html`<${Good} report=${step.report} />`}
         <div aria-live="polite">${busy && html`<div class="working"><p>${t(`new.${step.at}`, { part: percent(step.part ?? 0) })}</p><div class="progress big ${step.at === "upload" ? "" : "endless"}" role="progressbar" aria-label=${t(`new.${step.at}`, { part: "" })} aria-valuemin="0" aria-valuemax="100" aria-valuenow=${step.at === "upload" ? Math.round(100 * step.part) : undefined}><span class="done" style=${{ width: step.at === "upload" ? `${100 * step.part}%` : "100%" }} /></div></div>`}</div>
         <${Fault} error=${step.error} />
         <div class="actions end">
           ${busy ? html`<${Button} onClick=${() => abort.current?.abort()}>${t("new.stop")}</${Button}>` : html`<${Button} onClick=${() => setFile(null)}>${t("new.other")}</${Button}>`}
+          <${Button} type="submit" value="check" icon="check" busy=${busy}>${t("new.only")}</${Button}>
           <${Button} type="submit" kind="primary" icon="play" busy=${busy}>${t("new.submit")}</${Button}>
         </div>
       </${Card}>`}
-      ${step.at === "faults" && html`<${Faults} step=${step} file=${file} />`}
+      ${step.at === "faults" && html`<${Faults} report=${step.report} file=${file} />`}
     </form>
     ${!file && html`<${Shape} />`}
   </${Page}>`;
@@ -82,22 +88,24 @@ function send(file, onProgress, abort) {
   return upload("/files", form, onProgress, abort);
 }
 
-// The whole check without running anything; null where the server has no such call.
-async function check(fileId, endpoint) {
-  return post("/batches/validate", { input_file_id: fileId, endpoint });
-}
-
 function Known({ seen, models }) {
   const model = models?.find((each) => each.id === seen.model);
   if (!seen.model && !seen.lines) return null;
   return html`<p class="note facts"><${Icon} name="check" size=${15} />${seen.lines ? html`<span>${t("new.lines", { n: number(seen.lines) })}</span>` : null}${seen.model && html`<span>${t("model")}: <code><bdi>${seen.model}</bdi></code></span>`}${model && html`<span>${t("new.free", { n: number(model.free) })}</span>`}</p>`;
 }
 
-function Faults({ step, file }) {
+function Good({ report }) {
+  const { estimate } = report;
+  const of = (amount) => money(amount, estimate.currency);
+  return html`<div class="alert good" role="status"><${Icon} name="check" /><div><p><strong>${t("new.good")}</strong></p>
+    <p class="note">${[counted("new.report", report.lines), t("new.tokens", { n: compact(estimate.input_tokens) }), estimate.cost_limit === null ? t("new.cost.open", { least: of(estimate.input_cost) }) : t("new.cost", { least: of(estimate.input_cost), most: of(estimate.cost_limit) })].join(" · ")}</p></div></div>`;
+}
+
+function Faults({ report, file }) {
   const heading = useRef();
   useEffect(() => heading.current?.scrollIntoView({ block: "start" }), []);
   return html`<div ref=${heading}><div class="alert bad" role="alert"><${Icon} name="warning" /><p>${t("new.faults")}</p></div>
-    <${Findings} findings=${step.errors} file=${file} more=${step.more} /></div>`;
+    <${Findings} findings=${report.errors.data} file=${file} all=${report.error_count} /></div>`;
 }
 
 function Drop({ file, seen, choose, disabled }) {

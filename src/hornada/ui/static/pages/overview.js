@@ -34,7 +34,7 @@ export function Overview() {
 function Recent({ title, query, none, noneText }) {
   const recent = useLoad((abort) => page({ ...query, limit: 5 }, abort), [query.status], () => FRESH_MS);
   return html`<${Card} flush title=${title} actions=${html`<a class="button quiet" href=${to("batches")}>${t("all")}<${Icon} name="right" size=${16} /></a>`}>
-    <${Loaded} of=${recent} rows=${3}>${(found) => html`<${Table} label=${title} columns=${batchColumns()} rows=${found.data} none=${none} noneText=${noneText} noneIcon="batches" />`}</${Loaded}>
+    <${Loaded} of=${recent} rows=${3}>${(found) => html`<${Table} label=${title} columns=${batchColumns().filter((column) => column.key !== "cost")} rows=${found.data} none=${none} noneText=${noneText} noneIcon="batches" />`}</${Loaded}>
   </${Card}>`;
 }
 

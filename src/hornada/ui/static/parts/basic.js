@@ -24,7 +24,7 @@ export function Page({ title, lead, actions, back, children }) {
 }
 
 export function Card({ title, note, actions, children, flush, label, kind = "" }) {
-  return html`<section class="card ${flush ? "flush" : ""} ${kind}" aria-label=${label ?? title}>
+  return html`<section class="card ${flush ? "flush" : ""} ${kind}" aria-label=${flush ? undefined : label ?? title}>
     ${(title || actions) &&
     html`<header class="card-head"><div>${title && html`<h2>${title}</h2>`}${note && html`<p class="note">${note}</p>`}</div>
       ${actions && html`<div class="actions">${actions}</div>`}</header>`}

@@ -62,16 +62,15 @@ export function Chart({ label, summary, xs, series, names, texts, most }) {
   const shape = JSON.stringify([series.map(({ label: of, colour, bars }) => [of, colour, bars]), language.value, painted, names ? xs.length : 0, most]);
   const data = [xs, ...series.map((each) => each.values)];
   useEffect(() => {
-    const draw = () => {
-      plot.current?.destroy();
-      plot.current = new uPlot(options(box.current.clientWidth, series, { names, texts, most }, readout.current), data, box.current);
-    };
-    draw();
-    const watcher = new ResizeObserver(() => plot.current && box.current.clientWidth !== plot.current.width && plot.current.setSize({ width: box.current.clientWidth, height: HEIGHT }));
-    watcher.observe(box.current);
+    const place = box.current;
+    if (!place) return undefined; // gone before it was drawn
+    const drawn = new uPlot(options(place.clientWidth, series, { names, texts, most }, readout.current), data, place);
+    plot.current = drawn;
+    const watcher = new ResizeObserver(() => place.clientWidth && place.clientWidth !== drawn.width && drawn.setSize({ width: place.clientWidth, height: HEIGHT }));
+    watcher.observe(place);
     return () => {
       watcher.disconnect();
-      plot.current?.destroy();
+      drawn.destroy();
       plot.current = null;
     };
   }, [shape]);

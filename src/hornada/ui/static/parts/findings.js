@@ -5,8 +5,8 @@ import { read, readStored } from "../lib/lines.js";
 import { Card } from "./basic.js";
 import { Visible } from "./visible.js";
 
-// `file`: the file itself, where this page has it; else `fileId`: it is read from the server.
-export function Findings({ findings, file, fileId, more }) {
+// `file`: the file itself, where this page has it; else `fileId`: it is read from the server. `all`: how many there are.
+export function Findings({ findings, file, fileId, all = findings.length }) {
   const [texts, setTexts] = useState(new Map());
   const wanted = findings.map((each) => each.line).filter(Boolean);
   useEffect(() => {
@@ -17,7 +17,7 @@ export function Findings({ findings, file, fileId, more }) {
       ended = true;
     };
   }, [file, fileId, wanted.join()]);
-  return html`<${Card} title=${counted("findings", findings.length)} note=${more ? t("findings.more") : t("findings.note")} kind="findings">
+  return html`<${Card} title=${counted("findings", all)} note=${all > findings.length ? t("findings.more", { n: number(findings.length) }) : t("findings.note")} kind="findings">
     <ol class="finding-list">${findings.map(
       (each, at) => html`<li key=${at} class="finding">
         <div class="finding-head"><span class="line-number">${each.line ? t("line.number", { n: number(each.line) }) : t("line.none")}</span><code class="code">${each.code}</code>${each.param && html`<code class="pill">${each.param}</code>`}</div>
