@@ -24,11 +24,11 @@ class Flaky:
         return self._db.read()
 
     @asynccontextmanager
-    async def write(self) -> AsyncIterator[Tx]:
+    async def write(self, *, durable: bool = True) -> AsyncIterator[Tx]:
         if self.before:
             self.before -= 1
             raise Unavailable("the database is away")
-        async with self._db.write() as tx:
+        async with self._db.write(durable=durable) as tx:
             yield tx
         if self.after:
             self.after -= 1

@@ -70,6 +70,8 @@ class House:
 
     def __init__(self, db: Database, blobs: Blobs, clock: Hands, url: str, *, owner: str, model: Model) -> None:
         self.db, self.blobs, self.clock = db, blobs, clock
+        self.owner = owner
+        self.steady = True
         self.catalog = Catalog(models={model.name: model}, aliases={"alias": model.name})
         self.model = model
         self.limits = Limits()
@@ -86,7 +88,7 @@ class House:
             db,
             blobs,
             clock,
-            owner=lambda: owner,
+            owner=lambda: self.owner,
             catalog=lambda: self.catalog,
             gates=self.gates,
             attempt=Caller(lambda: self.catalog, self.servers, self.limits).attempt,
@@ -102,7 +104,7 @@ class House:
             db,
             blobs,
             clock,
-            owner=lambda: owner,
+            owner=lambda: self.owner,
             catalog=lambda: self.catalog,
             models_known=lambda: self.models_known,
             plans=self.plans,
@@ -114,13 +116,13 @@ class House:
             db,
             blobs,
             clock,
-            owner=lambda: owner,
+            owner=lambda: self.owner,
             spelling=spelling,
             limits=self.limits,
             on_ended=lambda: None,
             outbox=self.outbox,
         )
-        self.reaper = Reaper(db, blobs, clock, self.files, on_stopped=self._stopped)
+        self.reaper = Reaper(db, blobs, clock, self.files, on_stopped=self._stopped, steady=lambda: self.steady)
         self.batches = Batches(
             db, clock, self.limits, on_created=lambda: None, on_cancelled=self._stopped, on_paused=self._paused
         )

@@ -8,12 +8,14 @@ class Brake:
 
     def __init__(self) -> None:
         self._why: dict[str, str] = {}
+        self.lapsed: Callable[[], bool] | None = None
+        """Holds it too, without a word; asked each time: who slept must know before a line starts."""
         self.on_released: Callable[[], None] = lambda: None
 
     @property
     def on(self) -> bool:
         """Whether no line may start."""
-        return bool(self._why)
+        return bool(self._why) or (self.lapsed is not None and self.lapsed())
 
     @property
     def reasons(self) -> list[str]:

@@ -10,7 +10,9 @@ log = logging.getLogger("hornada")
 EVERY_S = 5.0
 _MOST = 1000
 """Texts that wait to be sent; more than that are found out by asking."""
-_FAR = frozenset({Topic.CREATED, Topic.READY, Topic.STOPPED, Topic.PAUSED, Topic.RIGHTS, Topic.CATALOG, Topic.ERASING})
+_FAR = frozenset(
+    {Topic.CREATED, Topic.READY, Topic.STOPPED, Topic.PAUSED, Topic.RIGHTS, Topic.CATALOG, Topic.ERASING, Topic.EVENTS}
+)
 """What concerns other processes. Not in the hot path: nothing that a tick tells is among it."""
 _MISSED = (Topic.CREATED, Topic.READY, Topic.RIGHTS, Topic.CATALOG)
 """What may have been told while nobody listened here."""

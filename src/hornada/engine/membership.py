@@ -52,6 +52,7 @@ class Membership:
         self._host = host
         self._ttl_s = ttl_s
         self._brake = brake
+        brake.lapsed = lambda: not self.fresh
         self._on_lost = on_lost
         self._tried = self._joined = False
         self._good_until = -math.inf
