@@ -214,7 +214,6 @@ class Parts:
             on_settled=news.teller(Topic.DRAINED),
             tally=self.tally,
             rhythm=BUCKET if installation.blobs.startswith("s3:") else FOLDER,
-            **({"fresh": lambda: self.membership.fresh} if installation.shared else {}),
         )
         self.validator = Validator(
             db,
