@@ -28,9 +28,7 @@ class Receiver:
         self.calls: list[Call] = []
         self.answers: dict[str, web.Response] = {}
         self.held: set[str] = set()
-        self.most = 0
         self.url = ""
-        self._now = 0
         self._arrived = asyncio.Condition()
         self._go = asyncio.Event()
 
@@ -56,13 +54,10 @@ class Receiver:
     async def take(self, request: web.Request) -> web.StreamResponse:
         """Takes one message."""
         self.calls.append(Call(request.path, dict(request.headers), await request.read()))
-        self._now += 1
-        self.most = max(self.most, self._now)
         async with self._arrived:
             self._arrived.notify_all()
         if request.path in self.held:
             await self._go.wait()
-        self._now -= 1
         told = self.answers.get(request.path)
         return web.Response(text="ok") if told is None else web.Response(status=told.status, headers=told.headers)
 
