@@ -117,3 +117,46 @@ def test_a_stream_that_tells_no_error_or_has_written_something_is_not(data: byte
     events = Events(hide_usage=True)
     passed(events, data, 10_000)
     assert not events.fruitless
+
+
+@pytest.mark.parametrize("hide", [True, False])
+def test_text_is_counted_whether_it_was_read_at_once_or_at_the_end(hide: bool) -> None:
+    events = Events(hide_usage=hide)
+    text = 'an error \\u0041 failed; the "usage" is null ' * 50
+    pieces = [event(said(text if at % 3 else "plain")) for at in range(90)]
+    assert b"".join(map(events.feed, pieces)) == b"".join(pieces)
+    assert events.written == 60 * len(text.encode()) + 30 * len(b"plain")
+    assert events.written == 60 * len(text.encode()) + 30 * len(b"plain"), "once"
+    assert events.usage() == (None, False)
+
+
+def test_more_than_is_kept_unread_is_read_on_the_way() -> None:
+    events = Events(hide_usage=True)
+    for _ in range(100):
+        events.feed(event(said("x" * 1000, usage=None)))
+    assert sum(map(len, events._unread)) < 70_000
+    assert events.written == 100_000
+
+
+def test_an_event_with_escaped_keys_is_read_all_the_same() -> None:
+    events = Events(hide_usage=True)
+    escaped = event(USED).replace(b"usage", rb"\u0075sage")
+    assert events.feed(event(said("a")) + escaped + DONE) == event(said("a")) + DONE
+    assert events.usage() == (Usage(5, 0, 2), False)
+
+
+def test_a_usage_told_with_every_event_is_the_last_one() -> None:
+    events = Events(hide_usage=True)
+    for n in (1, 2, 3):
+        told = event(said("a", usage={"prompt_tokens": 5, "completion_tokens": n}))
+        assert events.feed(told) == told
+    events.feed(event(said("b")))
+    assert events.usage() == (Usage(5, 0, 3), False)
+
+
+def test_a_server_that_writes_nothing_but_an_error_is_fruitless() -> None:
+    events = Events(hide_usage=True)
+    events.feed(event({"error": {"message": "no"}}))
+    assert events.fruitless
+    events.feed(event(said("a")))
+    assert not events.fruitless

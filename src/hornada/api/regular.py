@@ -15,6 +15,7 @@ from hornada.engine.gateway import Called, CalledStream, Gateway
 _JSON = b"application/json"
 _EVENTS_END = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _NOT_IMPLEMENTED = 501
+_UNWATCHED_S = 0.02
 
 
 class Regular:
@@ -30,7 +31,7 @@ class Regular:
         body = await self._body(scope, receive)
         task = asyncio.current_task()
         assert task is not None
-        watcher = asyncio.create_task(_watch(receive, task))
+        watch = _Watch(receive, task)
         try:
             called = await self._gateway.call(principal, endpoint, body)
             match called:
@@ -41,12 +42,12 @@ class Regular:
                 case Declined():
                     await _whole(send, called.status, _said(called), _envelope(called, request_id) + b"\n", request_id)
         except asyncio.CancelledError:
-            if not watcher.done():
+            if not watch.gone:
                 raise
             task.uncancel()
             raise ClientGone from None
         finally:
-            watcher.cancel()
+            watch.end()
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         encoding = header(scope, b"content-encoding") or "identity"
@@ -75,11 +76,33 @@ def _too_large(most: int, actual: str) -> Refusal:
     return Refusal(Code.REQUEST_TOO_LARGE, message)
 
 
-async def _watch(receive: Receive, task: "asyncio.Task[None]") -> None:
-    """Waits for the client to hang up: servers do not cancel a handler whose client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    task.cancel()
+class _Watch:
+    """Cancels a call when its client hangs up: servers do not cancel a handler whose client has gone.
+
+    It begins after a moment: most calls that end within it need no task beside them.
+    """
+
+    def __init__(self, receive: Receive, task: "asyncio.Task[None]") -> None:
+        self.gone = False
+        self._receive = receive
+        self._called = task
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(_UNWATCHED_S, self._begin)
+
+    def end(self) -> None:
+        """The call is over."""
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._task = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.gone = True
+        self._called.cancel()
 
 
 async def _whole(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes, request_id: str) -> None:

@@ -10,6 +10,8 @@ from hornada.core.batch import Usage
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(rb"\r\n|\n|\r")
+_ENDS = (b"\n\n", b"\r\n\r\n")
+_UNREAD_BYTES = 64 * 1024
 MOST = 4 * 1024 * 1024
 """An event that is longer passes without being looked at."""
 
@@ -46,6 +48,9 @@ class Events:
 
     ``hide_usage``: the event that only tells the usage is for us and not for the client. Then ``feed`` holds back an
     event until it is whole; otherwise every piece goes on as it is.
+
+    Whole events that surely tell neither usage nor error, which nearly all are, stay unread: what they wrote is only
+    of interest when the stream ends without telling its usage.
     """
 
     def __init__(self, *, hide_usage: bool) -> None:
@@ -53,12 +58,22 @@ class Events:
         self._open = b""
         self._skipping = False
         self._reported = b""
-        self.written = 0
-        """Bytes of text that the model has written."""
+        self._written = 0
         self._failed = False
+        self._unread: list[bytes] = []
+        self._unread_bytes = 0
 
     def feed(self, piece: bytes) -> bytes:
         """What the client gets now."""
+        if self._open or self._skipping or not piece.endswith(_ENDS) or _may_tell(piece):
+            return self._read_on(piece)
+        self._unread.append(piece)
+        self._unread_bytes += len(piece)
+        if self._unread_bytes > _UNREAD_BYTES:
+            self._catch_up()
+        return piece
+
+    def _read_on(self, piece: bytes) -> bytes:
         data, passed, start = self._open + piece, [], 0
         for end in _END.finditer(data, max(0, len(self._open) - 3)):
             event = data[start : end.end()]
@@ -72,6 +87,20 @@ class Events:
             passed.append(self._open)
             self._open, self._skipping = b"", True
         return b"".join(passed) if self._hide else piece
+
+    @property
+    def written(self) -> int:
+        """Bytes of text that the model has written."""
+        self._catch_up()
+        return self._written
+
+    def _catch_up(self) -> None:
+        """Reads what is unread."""
+        data, start = b"".join(self._unread), 0
+        self._unread, self._unread_bytes = [], 0
+        for end in _END.finditer(data):
+            self._look(data[start : end.end()])
+            start = end.end()
 
     @property
     def fruitless(self) -> bool:
@@ -98,9 +127,9 @@ class Events:
         try:
             found = _decode(data)
         except (msgspec.DecodeError, RecursionError):
-            self.written += len(data) if b'"choices"' in data else 0
+            self._written += len(data) if b'"choices"' in data else 0
             return False
-        self.written += _written(found)
+        self._written += _written(found)
         self._failed = self._failed or bytes(found.error) != b"null" or bytes(found.type) in _FAILED
         tells = bytes(found.usage)[:1] == b"{"
         if tells:
@@ -108,6 +137,14 @@ class Events:
         elif b'"usage"' in (response := bytes(found.response)):
             self._reported = response
         return tells and found.choices == []
+
+
+def _may_tell(events: bytes) -> bool:
+    """False for whole events that surely tell neither a usage nor an error; letters of keys may be escaped."""
+    if b"error" in events or b"failed" in events or b"\\u00" in events:
+        return True
+    told = events.count(b'"usage"')
+    return told > 0 and told > events.count(b'"usage":null') + events.count(b'"usage": null')
 
 
 def _data(event: bytes) -> bytes:

@@ -180,8 +180,8 @@ class Gateway:
         if events.fruitless:
             return
         usage, odd = events.usage()
-        missing = self._billing.missing_usage
-        due = charge_stream(model.price, usage, odd=odd, missing=missing, asked=body, written=events.written)
+        missing, written = self._billing.missing_usage, events.written if usage is None else 0
+        due = charge_stream(model.price, usage, odd=odd, missing=missing, asked=body, written=written)
         self._note(principal, model, endpoint, due)
 
     def _note(self, principal: Principal, model: Model, endpoint: str, due: Charge) -> None:
