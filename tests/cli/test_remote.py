@@ -201,6 +201,12 @@ def test_check_tells_every_finding_and_reads_standard_input(shell: Shell) -> Non
     assert shell("check", "none.jsonl")[2] == "none.jsonl cannot be read: No such file or directory.\n"
 
 
+def test_where_the_server_is_may_stand_in_the_environment_of_every_command(shell: Shell) -> None:
+    code, out, said = shell("config")
+    assert (code, said) == (0, "")
+    assert "[server]" in out
+
+
 def test_split_and_estimate_say_what_they_found(shell: Shell) -> None:
     write(shell.folder / "in.jsonl", *"abc")
     code, out, _ = shell("split", "in.jsonl", "--lines", "2", "-o", "parts")

@@ -191,6 +191,7 @@ def test_tokens_and_cost_are_told_at_the_end(tmp_path: Path) -> None:
         (("same.csv", "-o", "o.csv", "--column", "text", "--id-column", "id"), "row 2: duplicate_custom_id"),
         (("short.csv", "-o", "o.csv", "--column", "text"), "row 2 has 1 cells, but the header names 2 columns"),
         (("in.jsonl", "-o", "o.csv", "--system", "x"), "needs --prompt or --column"),
+        (("rows.jsonl", "-o", "o.csv"), "say what to ask of each, with --prompt or --column"),
     ],
 )
 def test_a_table_or_a_prompt_that_does_not_fit_is_told_before_anything_is_called(
@@ -198,6 +199,7 @@ def test_a_table_or_a_prompt_that_does_not_fit_is_told_before_anything_is_called
 ) -> None:
     table(tmp_path / "in.csv", "a")
     (tmp_path / "in.jsonl").write_text("{}\n", "utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"text": "a"}\n', "utf-8")
     (tmp_path / "same.csv").write_text("id,text\n1,a\n1,b\n", "utf-8")
     (tmp_path / "short.csv").write_text("id,text\n1,a\n1\n", "utf-8")
     with ModelServer() as server:

@@ -44,6 +44,15 @@ def test_every_line_comes_back_in_the_order_of_the_input(client: Client, word: s
     assert [each.custom_id for each in client.results(batch.id, failed_only=True)] == ["1-refuse"]
 
 
+def test_a_batch_is_followed_by_its_events_or_by_asking(client: Client, word: str, tmp_path: Path) -> None:
+    batch = client.submit(write(tmp_path / "in.jsonl", *(f"{word}-{i}" for i in range(30))))
+    seen = list(client.watch(batch.id))
+    assert (seen[-1].status, seen[-1].completed, seen[-1].total) == ("completed", 30, 30)
+    done = [each.completed for each in seen]
+    assert done == sorted(done)
+    assert [each.id for each in seen] == [batch.id] * len(seen)
+
+
 def test_a_retry_runs_only_what_failed(client: Client, word: str, tmp_path: Path) -> None:
     batch = client.wait(client.submit(write(tmp_path / "in.jsonl", word, "refuse")).id, interval_s=0.05)
     again = client.wait(client.retry(batch.id).id, interval_s=0.05)

@@ -1,6 +1,7 @@
 """What networks and servers do to a client: busy, away, cut off, killed."""
 
 import itertools
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import trustme
 
 from bench.hornada import KEY, Hornada, model, settings
 from hornada.client import BadInput, Client, Garbled, Refused, Unreached
@@ -85,6 +87,33 @@ def test_a_page_that_is_no_batch_server_is_told() -> None:
         with pytest.raises(Garbled, match="is no batch server"):
             list(Client(f"http://127.0.0.1:{page.server_port}/v1").list())
         page.shutdown()
+
+
+def test_a_certificate_is_held_against_the_authorities_that_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class List(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"object": "list", "data": [], "has_more": false}')
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    with ThreadingHTTPServer(("127.0.0.1", 0), List) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        base = f"https://localhost:{server.server_port}/v1"
+        with pytest.raises(Unreached, match="certificate verify failed"):
+            list(Client(base).list())
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        assert list(Client(base).list()) == []
+        server.shutdown()
 
 
 def test_a_download_that_is_cut_off_goes_on_where_it_was(server: Hornada, tmp_path: Path) -> None:

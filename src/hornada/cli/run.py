@@ -27,6 +27,7 @@ PriceOutFlag = Annotated[
     float | None, typer.Option("--price-output", metavar="X", min=0, help="Price of a million output tokens.")
 ]
 
+_NO_REQUEST = "line 1: missing_required_parameter: Missing required parameter: 'body'."
 EXAMPLES = (
     "hornada run requests.jsonl -o results.jsonl --upstream http://127.0.0.1:11434/v1",
     'hornada run reviews.csv -o labels.csv --upstream ... --prompt "Good or bad? {review}"',
@@ -270,6 +271,8 @@ def _run(job: Coroutine[Any, Any, None]) -> None:
 def _ended(last: Progress | None, request: RunRequest) -> ExitCode:
     if last is None or last.status is Status.FAILED:
         _say("Nothing was run: " + ((last and last.message) or "the file was not accepted."))
+        if last and request.recipe is None and _NO_REQUEST in (last.message or ""):
+            _say("If these are rows, and no requests: say what to ask of each, with --prompt or --column.")
         return ExitCode.USAGE
     if last.already:
         failed = f"{last.failed} failed"

@@ -1,5 +1,6 @@
 """The results of a batch in the order of its input, whatever the order and the number of its result files."""
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,18 +37,19 @@ class Pool:
     """Result files by id: where each line lies, not the lines. A context manager."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self._files = [path.open("rb") for path in paths]
         self._places: dict[str, tuple[int, int]] = {}
-        for number, file in enumerate(self._files):
-            for custom_id, offset in _places(paths[number], file):
-                self._places.setdefault(custom_id, (number, offset))
+        with contextlib.ExitStack() as stack:
+            self._files = [stack.enter_context(path.open("rb")) for path in paths]
+            for number, file in enumerate(self._files):
+                for custom_id, offset in _places(paths[number], file):
+                    self._places.setdefault(custom_id, (number, offset))
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._files:
-            file.close()
+        self._stack.close()
 
     def __len__(self) -> int:
         return len(self._places)
