@@ -201,6 +201,17 @@ def test_check_tells_every_finding_and_reads_standard_input(shell: Shell) -> Non
     assert shell("check", "none.jsonl")[2] == "none.jsonl cannot be read: No such file or directory.\n"
 
 
+def test_check_asks_the_server_which_knows_its_models(shell: Shell) -> None:
+    (shell.folder / "in.jsonl").write_text('{"custom_id": "a", "body": {"model": "none"}}\n', "utf-8")
+    assert shell("check", "in.jsonl")[0] == 0
+    code, out, said = shell("check", "in.jsonl", "--server")
+    assert (code, out.startswith("in.jsonl:1: model_not_found: ")) == (2, True), said
+    write(shell.folder / "in.jsonl", "hello")
+    code, out, said = shell("check", "in.jsonl", "--server")
+    assert (code, out) == (0, "")
+    assert "1 requests, no faults." in said
+
+
 def test_where_the_server_is_may_stand_in_the_environment_of_every_command(shell: Shell) -> None:
     code, out, said = shell("config")
     assert (code, said) == (0, "")

@@ -167,6 +167,51 @@ def test_a_retry_that_is_stopped_goes_on_and_asks_nothing_twice(tmp_path: Path) 
     assert [row[2] for row in read(tmp_path / "o.csv")[1:]] == ["A", *["REFUSE"] * 6]
 
 
+def until(process: subprocess.Popen[str], words: str) -> None:
+    """Reads what a run says until it says so."""
+    assert process.stderr is not None
+    said = ""
+    while words not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+
+
+def test_a_table_that_is_killed_in_the_middle_goes_on(tmp_path: Path) -> None:
+    table(tmp_path / "in.csv", *"abcdefgh")
+    command = ("in.csv", "-o", "o.parquet", "--column", "text", "--concurrency", "1")
+    with ModelServer(free=3) as server:
+        server.gate.clear()
+        process = start(tmp_path, server.base, *command)
+        until(process, "3 of 8 lines")
+        process.kill()
+        process.communicate()
+        server.gate.set()
+        code, _, said = run(tmp_path, server.base, *command)
+        assert code == 0, said
+        assert not set(server.asked[4:]) & set("abc"), "what was kept is not asked again"
+    assert [row["answer"] for row in parquet.read_table(tmp_path / "o.parquet").to_pylist()] == list("ABCDEFGH")
+
+
+def test_a_table_that_is_changed_while_it_runs_is_told_and_its_results_are_kept(tmp_path: Path) -> None:
+    table(tmp_path / "in.csv", *"abcd")
+    before = (tmp_path / "in.csv").read_bytes()
+    command = ("in.csv", "-o", "o.csv", "--column", "text", "--concurrency", "1")
+    with ModelServer(free=2) as server:
+        server.gate.clear()
+        process = start(tmp_path, server.base, *command)
+        until(process, "2 of 4 lines")
+        table(tmp_path / "in.csv", *"abcde")
+        server.gate.set()
+        said = process.communicate(timeout=60)[1]
+        assert (process.returncode, "in.csv was changed while it was run; put it back as it was." in said) == (2, True)
+        assert not (tmp_path / "o.csv").exists()
+        (tmp_path / "in.csv").write_bytes(before)
+        assert run(tmp_path, server.base, *command)[0] == 0
+        assert len(server.asked) == 4
+    assert [row[2] for row in read(tmp_path / "o.csv")[1:]] == list("ABCD")
+
+
 def test_tokens_and_cost_are_told_at_the_end(tmp_path: Path) -> None:
     table(tmp_path / "in.csv", *"abcd")
     with ModelServer() as server:

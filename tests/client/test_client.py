@@ -62,8 +62,21 @@ def test_a_retry_runs_only_what_failed(client: Client, word: str, tmp_path: Path
 
 def test_there_is_nothing_to_retry_where_every_line_was_answered(client: Client, word: str, tmp_path: Path) -> None:
     batch = client.wait(client.submit(write(tmp_path / "in.jsonl", word)).id, interval_s=0.05)
-    with pytest.raises((BadInput, Refused)):
+    with pytest.raises(BadInput):
         client.retry(batch.id)
+
+
+def test_a_file_is_checked_by_the_server_that_would_run_it_or_here(client: Client, word: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "in.jsonl", word, "b")
+    found = client.check(path)
+    assert (found.ok, found.lines, found.model) == (True, 2, "m")
+    assert found.by_server is ("strict" not in client.base_url)
+    path.write_bytes(line("a", word).replace(b'"m"', b'"none"') + b"\n{}\n")
+    found = client.check(path)
+    codes = [(fault.line, fault.code) for fault in found.faults]
+    missing = [(2, "missing_required_parameter")] * 2
+    assert codes == ([(1, "model_not_found"), *missing] if found.by_server else missing)
+    assert (found.ok, found.found) == (False, len(codes))
 
 
 def test_a_cancelled_batch_gives_what_was_done_and_its_retry_the_rest(

@@ -10,10 +10,14 @@ import typer
 
 from hornada.cli.exit import ExitCode
 from hornada.cli.progress import money
-from hornada.cli.remote import JsonFlag, say, show, told
+from hornada.cli.remote import ApiKeyFlag, BaseUrlFlag, JsonFlag, connect, say, show, told
 from hornada.cli.run import PriceInFlag, PriceOutFlag
 
-CHECK_EXAMPLES = ("hornada check requests.jsonl", "make-requests | hornada check - --model NAME --json")
+CHECK_EXAMPLES = (
+    "hornada check requests.jsonl",
+    "hornada check requests.jsonl --server",
+    "make-requests | hornada check - --model NAME --json",
+)
 SPLIT_EXAMPLES = ("hornada split huge.jsonl -o parts", "hornada split mixed.jsonl --by-model --lines 10000 -o parts")
 ESTIMATE_EXAMPLES = ("hornada estimate requests.jsonl --price-input 0.15 --price-output 0.60",)
 
@@ -31,12 +35,19 @@ def check(
         str | None, typer.Option("--endpoint", metavar="PATH", help="[default: what the first line's url says]")
     ] = None,
     most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="Findings to tell, at most.")] = 1000,
+    server: Annotated[
+        bool, typer.Option("--server", help="Ask the server too, which knows its models, limits and prices.")
+    ] = False,
+    base_url: BaseUrlFlag = None,
+    api_key: ApiKeyFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Find all that is wrong with a file, without a server.
 
     Says FILE:LINE: CODE: MESSAGE for each finding, as a server would find it, and exits with 2 if there are any.
     """
+    if server:
+        raise typer.Exit(_ask(source, endpoint, base_url, api_key, as_json=as_json))
     from hornada.client import BadInput
     from hornada.client.input import DEFAULT_ENDPOINT, MOST_BYTES, Peeked, read_line
     from hornada.client.input import check as checked
@@ -62,6 +73,28 @@ def check(
                 size, limit = peeked.size / _MEBI, MOST_BYTES / _MEBI
                 say(f"{source} has {size:,.0f} MiB; many servers take {limit:,.0f} at most: hornada split {source}")
     raise typer.Exit(ExitCode.USAGE if found.findings else ExitCode.DONE)
+
+
+def _ask(source: Path, endpoint: str | None, base_url: str | None, api_key: str | None, *, as_json: bool) -> ExitCode:
+    """The check of a server that has one."""
+    if str(source) == "-":
+        raise typer.BadParameter("needs a file, not standard input", param_hint="--server")
+    with told():
+        found = connect(base_url, api_key).check(source, endpoint=endpoint)
+        for each in found.faults:
+            fault = {"line": each.line, "code": each.code, "message": each.message, "param": each.param}
+            where = f"{source}:{each.line}" if each.line else str(source)
+            if as_json:
+                show({"file": str(source), **fault})
+            else:
+                typer.echo(f"{where}: {each.code}: {each.message}")
+        by = "" if found.by_server else " The server has no check of its own; this was found here."
+        say(f"{source}: {found.lines:,} requests, {f'{found.found:,} findings' if found.found else 'no faults'}.{by}")
+        if found.ok and found.input_tokens is not None:
+            costs = found.cost_limit if found.cost_limit is not None else found.input_cost
+            cost = f", {'at most' if found.cost_limit is not None else 'input alone'} {money(costs)}" if costs else ""
+            say(f"About {found.input_tokens:,} tokens in{cost} {found.currency if cost else ''}".rstrip() + ".")
+    return ExitCode.DONE if found.ok else ExitCode.USAGE
 
 
 def split(

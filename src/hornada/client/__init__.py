@@ -1,6 +1,7 @@
 """What a program or the command line calls to talk to a batch server."""
 
 from hornada.client.batch import Batch, Fault
+from hornada.client.checkup import Checkup
 from hornada.client.client import Client, Collected, NotEnded
 from hornada.client.faults import BadInput, ClientError, Garbled, Refused, Unreached
 from hornada.client.input import Estimate
@@ -12,6 +13,7 @@ from hornada.core.result import Result
 __all__ = [
     "BadInput",
     "Batch",
+    "Checkup",
     "Client",
     "ClientError",
     "Collected",

@@ -84,7 +84,7 @@ def read_batch(found: Mapping[str, Any]) -> Batch:
         created_at=_moment(found.get("created_at")),
         expires_at=_moment(found.get("expires_at")),
         metadata={str(key): str(value) for key, value in _mapping(found.get("metadata")).items()},
-        faults=_faults(found.get("errors")),
+        faults=read_faults(found.get("errors")),
         input_tokens=_whole(usage.get("input_tokens")),
         output_tokens=_whole(usage.get("output_tokens")),
         cost=_whole(found.get("cost")) if found.get("cost") is not None else _whole(own.get("cost")),
@@ -96,7 +96,8 @@ def read_batch(found: Mapping[str, Any]) -> Batch:
     )
 
 
-def _faults(errors: Any) -> tuple[Fault, ...]:
+def read_faults(errors: Any) -> tuple[Fault, ...]:
+    """The causes that an ``errors`` object lists, in either of its shapes."""
     data = _mapping(errors).get("data") if not isinstance(errors, list) else errors
     return tuple(
         Fault(

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from hornada.client.batch import Batch, read_batch
+from hornada.client.checkup import Checkup, seen, told
 from hornada.client.download import download
 from hornada.client.events import events
 from hornada.client.faults import BadInput, ClientError, Refused, Unreached
-from hornada.client.input import endpoint_of, file_size, opened
+from hornada.client.input import check_file, endpoint_of, file_size, opened
 from hornada.client.order import Pool, requests
-from hornada.client.wire import PIECE, Json, Note, Wire, wait_s
+from hornada.client.wire import PIECE, Body, Json, Note, Wire, wait_s
 from hornada.core.ids import new_id
 from hornada.core.result import Result
 
@@ -196,11 +197,18 @@ class Client:
         download(self._wire, file_id, Path(path))
 
     def retry(self, batch_id: str) -> Batch:
-        """A new batch of the lines that failed, expired or were cancelled. Raises BadInput when there are none."""
+        """A new batch of the lines that failed, expired or were cancelled.
+
+        Raises BadInput when there are none, or the input is gone, and NotEnded while the batch runs.
+        """
         batch = self.get(batch_id)
+        if not batch.ended:
+            raise NotEnded(f"{batch.id} is {batch.status.replace('_', ' ')}: what failed can be run again at its end.")
         try:
             return read_batch(self._wire.post("batches", batch_id, "retry", headers={"idempotency-key": new_id()}))
         except Refused as refused:
+            if refused.code == "batch_not_retryable":
+                raise BadInput(str(refused)) from None
             if refused.status not in _NO_ROUTE:
                 raise
         with self.collected(batch_id) as found, tempfile.TemporaryDirectory(prefix="hornada-") as folder:
@@ -233,18 +241,20 @@ class Client:
                 return
             after = found[-1].id
 
+    def check(self, path: str | Path, *, endpoint: str | None = None) -> Checkup:
+        """All that is wrong with a file, as the server finds it; as it is found here, where that has no check."""
+        path = Path(path)
+        endpoint = endpoint or endpoint_of(path)
+        size, body = _pieces(path, None)
+        try:
+            return told(self._wire.send("batches", "validate", size=size, body=body, endpoint=endpoint))
+        except Refused as refused:
+            if refused.status not in _NO_ROUTE:
+                raise
+        return seen(check_file(path, endpoint=endpoint))
+
     def _upload(self, path: Path, key: str, on_sent: Sent | None) -> Json:
-        size = file_size(path)
-
-        def body() -> Iterable[bytes]:
-            sent = 0
-            with opened(path) as source:
-                while piece := source.read(min(PIECE, size - sent)):
-                    yield piece
-                    sent += len(piece)
-                    if on_sent is not None:
-                        on_sent(sent, size)
-
+        size, body = _pieces(path, on_sent)
         return self._wire.upload(path.name, size, body, key=key)
 
     def _create(self, body: Json, key: str) -> Batch:
@@ -287,6 +297,22 @@ class Client:
                 raise
             return None
         return path
+
+
+def _pieces(path: Path, on_sent: Sent | None) -> tuple[int, Body]:
+    """The size of a file, and its bytes for as many tries as it takes."""
+    size = file_size(path)
+
+    def body() -> Iterable[bytes]:
+        sent = 0
+        with opened(path) as source:
+            while piece := source.read(min(PIECE, size - sent)):
+                yield piece
+                sent += len(piece)
+                if on_sent is not None:
+                    on_sent(sent, size)
+
+    return size, body
 
 
 def _digest(path: Path, endpoint: str, metadata: Mapping[str, Any]) -> str:

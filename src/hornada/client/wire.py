@@ -92,6 +92,11 @@ class Wire:
         }
         return self._json("POST", ("files",), body=whole, size=len(head) + size + len(tail), headers=headers)
 
+    def send(self, *path: str, size: int, body: Body, **query: str | int | None) -> Json:
+        """``POST`` of ``size`` bytes as they are, streamed."""
+        headers = {"content-type": "application/jsonl"}
+        return self._json("POST", path, body=body, size=size, headers=headers, query=query)
+
     def open(
         self,
         *path: str,
