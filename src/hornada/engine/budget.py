@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from hornada.core.batch import StopReason
 from hornada.core.clock import Clock
 from hornada.core.errors import Code, Refusal
+from hornada.engine.rota import Rota
 from hornada.store import balance
 from hornada.store import batch as batches
 from hornada.store.database import Database
@@ -53,9 +54,15 @@ class Purse:
 
 
 class Budget:
-    """Purses of the organizations that are active here; ``once`` refreshes them and stops batches without credit."""
+    """Purses of the organizations that are active here; ``once`` refreshes them and stops batches without credit.
 
-    def __init__(self, db: Database, clock: Clock, *, on_stopped: Callable[[str, StopReason], None]) -> None:
+    ``rota``: whose turn it is to look at organizations with running batches that are not active here.
+    """
+
+    def __init__(
+        self, db: Database, clock: Clock, *, on_stopped: Callable[[str, StopReason], None], rota: Rota | None = None
+    ) -> None:
+        self._rota = rota or Rota(clock, 0.0)
         self._db = db
         self._clock = clock
         self._on_stopped = on_stopped
@@ -108,10 +115,13 @@ class Budget:
 
     async def once(self) -> bool:
         """Looks at every balance that matters now; never more to do at once."""
+        mine = self._rota.due() or self.gone
         self.gone = False
         self._forget_idle()
-        async with self._db.read() as tx:
-            running = await balance.running(tx)
+        running: set[str] = set()
+        if mine:
+            async with self._db.read() as tx:
+                running = await balance.running(tx)
         asked = running | self._purses.keys()
         left = await self._read(asked)
         for org in asked & self._purses.keys():

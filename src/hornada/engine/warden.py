@@ -6,6 +6,7 @@ from collections.abc import Callable
 from hornada.core.batch import StopReason
 from hornada.core.clock import Clock
 from hornada.engine.models import Models
+from hornada.engine.rota import Rota
 from hornada.store import batch as batches
 from hornada.store import catalog, running
 from hornada.store.database import Database
@@ -15,7 +16,10 @@ log = logging.getLogger("hornada")
 
 
 class Warden:
-    """A loop of half a second: so soon a lost right, a retired model or a moved alias takes effect (contract 5)."""
+    """A loop of half a second: so soon a lost right, a retired model or a moved alias takes effect (contract 5).
+
+    ``rota``: whose turn it is to look through all running batches, where several processes could.
+    """
 
     def __init__(
         self,
@@ -25,19 +29,22 @@ class Warden:
         *,
         on_stopped: Callable[[str, StopReason], None],
         on_moved: Callable[[], None],
+        rota: Rota | None = None,
     ) -> None:
         self._db = db
         self._clock = clock
         self._models = models
         self._on_stopped = on_stopped
         self._on_moved = on_moved
+        self._rota = rota or Rota(clock, 0.0)
 
     async def once(self) -> bool:
         """Takes over what operators changed, then stops or moves the batches that it concerns; never more at once."""
+        mine = self._rota.due()
         async with self._db.read() as tx:
             shelf = await catalog.shelf(tx)
-            revoked = await running.unauthorized(tx, self._clock.now())
-            asking = await running.asking(tx)
+            revoked = await running.unauthorized(tx, self._clock.now()) if mine else []
+            asking = await running.asking(tx) if mine else []
         self._models.overlay(shelf)
         for batch in revoked:
             await self._stop(batch, StopReason.REVOKED)

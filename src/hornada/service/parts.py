@@ -37,6 +37,7 @@ from hornada.engine.pace import Pace
 from hornada.engine.reaper import Reaper
 from hornada.engine.retrying import Retrying
 from hornada.engine.room import Room
+from hornada.engine.rota import Rota
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.engine.tally import Tally
@@ -90,6 +91,10 @@ class Parts:
             on_lost=self.dispatcher.forfeit,
         )
 
+    def _rota(self) -> Rota:
+        """For what one worker must do for all, twice a second."""
+        return Rota(self.clock, 0.5, lambda: self.membership.first, lambda: self.membership.workers)
+
     def _shared(self, installation: Installation) -> None:
         """What regular calls and lines have in common: models, servers, capacity, money."""
         db, clock = self.db, self.clock
@@ -106,7 +111,7 @@ class Parts:
             now=clock.now(),
             found=installation.discovered,
         )
-        self.budget = Budget(db, clock, on_stopped=self._stopped)
+        self.budget = Budget(db, clock, on_stopped=self._stopped, rota=self._rota())
         self.usage = UsageLog(db, clock, self.budget)
         self.room = Room(installation.folders, installation.limits, lambda: self.dispatcher.brake)
         self.lookout = Lookout(clock, self.models.catalog, self.gates, self.tally)
@@ -240,7 +245,8 @@ class Parts:
             outbox=self.outbox,
             tally=self.tally,
         )
-        self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=news.teller(Topic.READY))
+        on_moved = news.teller(Topic.READY)
+        self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=on_moved, rota=self._rota())
         self.reaper = Reaper(
             db,
             self.blobs,
