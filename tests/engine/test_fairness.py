@@ -182,3 +182,39 @@ def test_batches_in_hand_count_though_the_ledger_has_no_more_of_their_chunks() -
 def test_many_tiny_batches_fill_what_one_cannot() -> None:
     chosen = choose([source(f"b{at}", due=at, total=1) for at in range(30)], {}, 20, lambda _: 0.0)
     assert [each.batch for each, _ in chosen] == [f"b{at}" for at in range(20)]
+
+
+def test_an_organization_that_has_no_line_here_for_a_moment_still_gets_what_it_missed() -> None:
+    few, many = source("f", "few"), source("m", "many")
+    queue = queue_of()
+    queue.meet([few, many])
+    queue.add(chunk_of(few, 10))
+    queue.add(chunk_of(many, 90))
+    served = [serve(queue, {"few": 1, "many": 1}) for _ in range(20)]
+    assert (served.count("few"), queue.dry) == (10, False)
+    assert {serve(queue, {"many": 1}) for _ in range(40)} == {"many"}
+    assert queue.dry
+    queue.meet([few, many])
+    queue.add(chunk_of(few))
+    assert {serve(queue, {"few": 1, "many": 1}) for _ in range(40)} == {"few"}
+
+
+def test_an_organization_that_has_no_line_anywhere_banks_no_credit() -> None:
+    few, many = source("f", "few"), source("m", "many")
+    queue = queue_of()
+    queue.meet([few, many])
+    queue.add(chunk_of(few, 10))
+    queue.add(chunk_of(many, 90))
+    for _ in range(60):
+        serve(queue, {"few": 1, "many": 1})
+    queue.meet([many])
+    queue.add(chunk_of(few))
+    served = [serve(queue, {"few": 1, "many": 1}) for _ in range(20)]
+    assert 9 <= served.count("few") <= 11
+
+
+def test_lines_are_claimed_by_weight() -> None:
+    chosen = choose(
+        [source("a", "light", total=1_000), source("b", "heavy", total=1_000, weight=3)], {}, 800, lambda _: 0
+    )
+    assert {each.org: lines for each, lines in chosen} == {"light": 200, "heavy": 600}

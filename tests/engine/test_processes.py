@@ -11,13 +11,14 @@ import pytest
 
 from hornada.core.account import Plan, Principal
 from hornada.core.batch import StopReason
+from hornada.core.chunk import CHUNK_LINES
 from hornada.core.errors import Code, Refusal
 from hornada.core.file import File
 from hornada.core.limits import DialectRules
 from hornada.core.upload import Part
 from hornada.engine.admission import Admission, digest
 from hornada.engine.uploads import Uploads
-from hornada.store import account, connect
+from hornada.store import account, connect, plan
 from hornada.store import file as files
 from hornada.store import upload as parts
 from tests.conftest import Hands, _empty
@@ -231,3 +232,36 @@ async def test_a_batch_that_one_process_cancels_is_stopped_by_the_other(pair: Pa
     await let_go(pair[0], server)
     await pair[0].work()
     assert server.total == SLOTS
+
+
+# --- fair shares -----
+
+
+@pytest.mark.parametrize("weight", [1, 3])
+async def test_organizations_share_a_model_by_weight_over_all_workers(
+    pair: Pair, server: ModelServer, weight: int
+) -> None:
+    """Each worker keeps its own account of what organizations had; that is enough for less than a chunk each."""
+    gold = Plan(name="gold", weight=weight)
+    async with pair[0].db.write() as tx:
+        await plan.put(tx, gold, pair[0].clock.now())
+    await pair[0].change("UPDATE organization SET plan = 'gold' WHERE id = 'foreign'")
+    eve, lines = caller("eve", org="foreign"), 1_000
+    for name, who in (("a", ANA), ("b", ANA), ("e", eve), ("f", eve)):
+        await pair[0].accepted(*texts(lines // 2, name), who=who)
+    pace = asyncio.create_task(_answering(server))
+    await asyncio.gather(*(_work(house) for house in pair))
+    pace.cancel()
+    ahead, most, least = 0.0, 0.0, 0.0
+    for text in list(server.calls)[: round(lines * 0.8)]:  # both have lines to be had for as long
+        ahead += 1 if text[0] in "ab" else -1 / weight
+        most, least = max(most, ahead), min(least, ahead)
+    assert most - least < CHUNK_LINES
+
+
+async def _answering(server: ModelServer) -> None:
+    """Has each line take a moment, so that a claim takes no longer than a few of them."""
+    server.holding = True
+    while True:
+        await asyncio.sleep(0.005)
+        server.release()

@@ -309,6 +309,7 @@ class Dispatcher:
         wanted, in_hand = lanes.wanted(), self._held.waiting(model.name)
         waiting = sum(sum(hand.values()) for hand in in_hand.values())
         sources = [self._weighed(source) for source in await self._turns.sources(model.name, enough=waiting >= wanted)]
+        lanes.meet(sources)
         chosen = choose(sources, in_hand, wanted, lanes.time) if wanted else []
         if not chosen:
             return 0

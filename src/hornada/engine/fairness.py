@@ -1,7 +1,7 @@
 """Whose line is next: organizations share a model by tokens and weight, batches of one by deadline and by size."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 from hornada.engine.held import Held
@@ -29,12 +29,14 @@ class Course:
 class Flow:
     """What one organization has had of a model, in tokens, and what of its batches waits."""
 
-    __slots__ = ("_base", "_by_size", "_served", "_typical", "courses", "in_flight", "weight")
+    __slots__ = ("_base", "_by_size", "_served", "_typical", "courses", "idle", "in_flight", "weight")
 
     def __init__(self) -> None:
         self.weight = 1
         self.courses: dict[str, Course] = {}
         self.in_flight = 0
+        self.idle = True
+        """It has no lines, here or in the ledger."""
         self._served = 0.0
         self._base = 0.0
         self._typical = _TYPICAL_TOKENS
@@ -77,25 +79,43 @@ class FairQueue:
         self._runs = runs
         self._flows: dict[str, Flow] = {}
         self._waiting: dict[str, Flow] = {}
+        self.dry = False
+        """An organization has no line left here, and had more in the ledger; whoever asks for them says so no more."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
+    def meet(self, sources: Iterable[Source]) -> None:
+        """What was found in the ledger: an organization that has no line there, and none here, is idle from now on.
+
+        One that has some is not, though it may have none here for a moment: what it did not get then it still gets.
+        """
+        weights = {source.org: source.weight or 1 for source in sources}
+        for org, weight in weights.items():
+            self._join(org, weight)
+        for org, flow in self._flows.items():
+            flow.idle = flow.idle or not (org in weights or org in self._waiting or flow.in_flight)
+
     def add(self, held: Held) -> None:
         """Takes a chunk on."""
         chunk = held.work.chunk
-        flow = self._flows.get(chunk.org)
-        if flow is None:
-            flow = self._flows[chunk.org] = Flow()
-        flow.weight = held.work.source.weight or 1
-        if chunk.org not in self._waiting:
-            if self._waiting and flow.in_flight == 0:
-                flow.rejoin(min(other.time for other in self._waiting.values()))
-            self._waiting[chunk.org] = flow
+        flow = self._waiting[chunk.org] = self._join(chunk.org, held.work.source.weight or 1)
         course = flow.courses.get(chunk.batch)
         if course is None:
             course = flow.courses[chunk.batch] = Course(held.work.source.expires_at, held.work.source.total)
         course.chunks.append(held)
+
+    def _join(self, org: str, weight: int) -> Flow:
+        """An organization that has lines; if it was idle, it starts where the others are."""
+        flow = self._flows.get(org)
+        if flow is None:
+            flow = self._flows[org] = Flow()
+        flow.weight = weight
+        if flow.idle:
+            busy = [other.time for other in self._flows.values() if not other.idle]
+            flow.rejoin(min(busy, default=0.0))
+            flow.idle = False
+        return flow
 
     def next(self) -> tuple[Held, int] | None:
         """The next line to send; it counts as its organization's from here. None when no line waits."""
@@ -114,6 +134,7 @@ class FairQueue:
                 del flow.courses[batch]
                 if not flow.courses:
                     del self._waiting[org]
+                    self.dry = self.dry or not flow.idle
         return None
 
     def again(self, held: Held) -> None:
@@ -149,16 +170,19 @@ def choose(
     """From which batches to claim how many lines, most urgent first, so that a ``FairQueue`` has something to choose.
 
     ``sources``: batches with chunks to claim, by deadline. ``in_hand``: lines that wait, by organization and batch.
-    ``wanted``: lines that should wait in all. Every organization gets its part of them by deadline, and a first chunk
-    of others of its batches as long as it has fewer than BATCHES_AT_ONCE in hand; who has had least is first.
+    ``wanted``: lines that should wait in all. Every organization gets its part of them, by weight, by deadline, and a
+    first chunk of others of its batches as long as it has fewer than BATCHES_AT_ONCE in hand; who has had least is
+    first.
     """
     by_org: dict[str, list[Source]] = {}
     for source in sources:
         by_org.setdefault(source.org, []).append(source)
+    weights = sum(each[0].weight or 1 for each in by_org.values())
     chosen: list[tuple[Source, int]] = []
     for org in sorted(by_org, key=time):
         hand = in_hand.get(org, {})
-        due = _due(by_org[org], -(-wanted // len(by_org)) - sum(hand.values()))
+        part = -(-wanted * (by_org[org][0].weight or 1) // weights)
+        due = _due(by_org[org], part - sum(hand.values()))
         known = {*hand, *(source.batch for source, _ in due)}
         fresh = [source for source in by_org[org] if source.batch not in known]
         chosen += [*due, *((source, 1) for source in _by_turns(fresh)[: max(0, BATCHES_AT_ONCE - len(known))])]

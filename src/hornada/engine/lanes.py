@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 
 from hornada.core.batch import StopReason
@@ -26,6 +26,7 @@ from hornada.engine.retries import (
     backoff,
 )
 from hornada.engine.tally import Tally
+from hornada.store.chunk import Source
 
 Attempt = Callable[[Held, int], Awaitable[Result]]
 """Sends a line once."""
@@ -91,6 +92,10 @@ class Lanes:
     def time(self, org: str) -> float:
         """An organization's virtual time at this model."""
         return self._queue.time(org)
+
+    def meet(self, sources: Sequence[Source]) -> None:
+        """What was found in the ledger for this model."""
+        self._queue.meet(sources)
 
     def add(self, held: Held) -> None:
         """Takes a chunk on."""
@@ -257,7 +262,8 @@ class Lanes:
         else:
             item[0].in_flight += 1
             self.waiting -= 1
-        if self.waiting < self.low:
+        if self.waiting < self.low or self._queue.dry:
+            self._queue.dry = False
             self._on_low()
         return item
 
