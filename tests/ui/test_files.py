@@ -87,12 +87,16 @@ async def test_files_are_packed_for_whoever_takes_that(site: Site) -> None:
 async def test_there_is_nothing_else(site: Site, path: str) -> None:
     answer = await site.client.get(httpx2.URL(f"http://hornada/ui/{path}"))
     assert answer.status_code == 404
-    assert answer.json()["error"]["code"] == "not_found"
+    assert answer.json()["error"]["code"] == "file_not_found"
 
 
 async def test_browsers_are_led_to_the_page_and_programs_are_told_what_this_is(site: Site) -> None:
     led = await site.client.get("/", headers={"accept": "text/html,*/*"})
     assert (led.status_code, led.headers["location"]) == (302, "ui/")
     assert (await site.client.get("/")).json()["name"] == "hornada"
-    bare = await site.client.get("/ui")
-    assert (bare.status_code, bare.headers["location"]) == (308, "ui/")
+
+
+async def test_the_page_finds_its_files_without_the_last_slash_too(site: Site) -> None:
+    page = (await site.client.get("/ui")).text
+    path = re.findall(r'src="(ui/assets/[^"]+)"', page)[0]
+    assert (await site.client.get(f"/{path}")).status_code == 200

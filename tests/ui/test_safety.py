@@ -95,8 +95,9 @@ def test_a_server_that_is_gone_is_told_and_the_page_goes_on_when_it_is_back(visi
     banner = visitor.page.get_by_text("The server does not answer. Trying again")
     expect(banner).to_be_visible()
     expect(visitor.page.locator(".tile")).to_have_count(2)
-    own_server.start()
     visitor.button("Try again").first.click()
+    expect(banner).to_be_visible()
+    own_server.start()
     expect(banner).to_have_count(0)
     expect(visitor.page.get_by_role("alert").filter(has_text="answer")).to_have_count(0)
 

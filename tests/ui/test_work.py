@@ -1,6 +1,7 @@
 """The work of a user: log in, upload, correct, watch, browse, retry, cancel."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,17 @@ def test_a_member_finds_no_page_of_others(visit: Visit, path: str) -> None:
     _, key = shared.organization(f"Members only {path}", role="member")
     visitor = visit(key=key).go(path)
     expect(visitor.heading).to_have_text("No such page")
+
+
+def test_a_file_that_was_written_to_since_it_was_chosen_is_to_be_chosen_again(visit: Visit, tmp_path: Path) -> None:
+    visitor = visit().go("#/new")
+    path = write(tmp_path / "later.jsonl", line("a"))
+    visitor.page.locator("input[type=file]").set_input_files(path)
+    expect(visitor.page.get_by_label("Name")).to_have_value("later")
+    os.utime(path, (1, 1))
+    write(path, line("a"), line("b"))
+    visitor.button("Check and run").click()
+    expect(visitor.page.get_by_role("alert").filter(has_text="has changed since you chose it")).to_be_visible()
+    visitor.page.locator("input[type=file]").set_input_files(path)
+    visitor.button("Check and run").click()
+    expect(visitor.page.locator("ol.lines > li")).to_have_count(2)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from functools import cached_property
 
-from hornada.api.call import Call, Response
+from hornada.api.call import Call
 from hornada.api.services import Services
 from hornada.core.errors import Code, Refusal
 from hornada.ui.files import Dashboard, File
@@ -24,12 +24,9 @@ class DashboardCalls:
     def __init__(self, services: Services) -> None:
         self._dialects = services.dialects
 
-    async def page(self, call: Call) -> Response | None:
-        """``GET /ui/``: the page. ``GET /ui`` leads to it, because from there the page finds its files."""
-        if not call.scope["path"].endswith("/"):
-            return Response(308, b"", b"text/plain", ((b"location", b"ui/"), (b"cache-control", b"no-cache")))
-        await self._send(call, "")
-        return None
+    async def page(self, call: Call) -> None:
+        """``GET /ui`` and ``GET /ui/``: the page, which finds its files from either."""
+        await self._send(call, "" if call.scope["path"].endswith("/") else ".")
 
     async def file(self, call: Call) -> None:
         """``GET /ui/{path}``: a file, or the news that it has not changed."""
@@ -46,7 +43,7 @@ class DashboardCalls:
     async def _send(self, call: Call, path: str) -> None:
         found = await asyncio.to_thread(self._dashboard.find, path)
         if found is None:
-            raise Refusal(Code.NOT_FOUND, "The dashboard has no such file; load its page again.")
+            raise Refusal(Code.FILE_NOT_FOUND, "The dashboard has no such file; load its page again.")
         await _send(call, found)
 
 

@@ -11,7 +11,7 @@ from hornada.core.errors import Code
 def routes(services: Services) -> tuple[Route, ...]:
     """All of them."""
     calls = DashboardCalls(services)
-    page, missing = Answer(media="text/html"), (Code.NOT_FOUND,)
+    page = Answer(media="text/html")
     return (
         Route(
             method="GET",
@@ -36,7 +36,7 @@ def routes(services: Services) -> tuple[Route, ...]:
             summary="The dashboard",
             handler=calls.page,
             answer=page,
-            codes=missing,
+            codes=(Code.NOT_FOUND,),
             public=True,
         ),
         Route(
@@ -46,7 +46,7 @@ def routes(services: Services) -> tuple[Route, ...]:
             summary="A file of the dashboard",
             handler=calls.file,
             answer=page,
-            codes=missing,
+            codes=(Code.FILE_NOT_FOUND, Code.NOT_FOUND),
             public=True,
         ),
     )

@@ -54,7 +54,7 @@ class Dashboard:
         self._base = base
 
     def find(self, path: str) -> File | None:
-        """The file at a path below ``/ui/``; the page itself at the empty one. None: there is none."""
+        """The file at a path below ``/ui/``, or None; the page is at the empty one, and for ``/ui`` itself at ``.``."""
         return self._files.get(path)
 
     @cached_property
@@ -65,6 +65,7 @@ class Dashboard:
         assets = "assets/" + _digest(every).hex()[:16]
         served = {f"{assets}/{name}": _file(name, body, _FOREVER) for name, body in found.items()}
         served[""] = self._page(page.decode(), assets)
+        served["."] = self._page(page.decode(), "ui/" + assets)
         return served
 
     def _page(self, page: str, assets: str) -> File:

@@ -81,7 +81,10 @@ export function NewBatch() {
   </${Page}>`;
 }
 
-function send(file, onProgress, abort) {
+async function send(file, onProgress, abort) {
+  await file.slice(0, 1).arrayBuffer().catch(() => {
+    throw new Error(t("new.changed")); // it was written to since it was chosen, and browsers read only what was chosen
+  });
   const form = new FormData();
   form.append("purpose", "batch");
   form.append("file", file, file.name || "input.jsonl");
@@ -116,10 +119,15 @@ function Drop({ file, seen, choose, disabled }) {
     const [found] = event.dataTransfer.files;
     if (found && !disabled) choose(found);
   };
+  const picked = (event) => {
+    const [found] = event.target.files;
+    event.target.value = ""; // so that the same file, corrected, can be chosen again
+    if (found) choose(found);
+  };
   return html`<div class="drop ${over ? "over" : ""} ${file ? "chosen" : ""}" onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
     <${Icon} name=${file ? "files" : "upload"} size=${36} />
     ${file ? html`<p class="drop-name"><bdi>${file.name}</bdi></p><p class="note">${size(file.size)}${seen.lines ? ` · ${t("new.lines", { n: number(seen.lines) })}` : ""}</p>` : html`<p class="drop-name">${t("new.drop")}</p><p class="note">${t("new.drop.note")}</p>`}
-    <label class="button ${file ? "" : "primary"}"><span>${t(file ? "new.other" : "new.choose")}</span><input class="unseen" type="file" accept=".jsonl,.ndjson,.json,.txt,application/jsonl,application/x-ndjson" disabled=${disabled} onChange=${(event) => event.target.files[0] && choose(event.target.files[0])} /></label>
+    <label class="button ${file ? "" : "primary"}"><span>${t(file ? "new.other" : "new.choose")}</span><input class="unseen" type="file" accept=".jsonl,.ndjson,.json,.txt,application/jsonl,application/x-ndjson" disabled=${disabled} onChange=${picked} /></label>
   </div>`;
 }
 
