@@ -33,15 +33,14 @@ from hornada.engine.joining import Joining
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.outlook import Load
-from hornada.engine.outlook import Load
 from hornada.engine.pace import Pace
 from hornada.engine.retrying import Retrying
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
 from hornada.engine.uploads import Uploads
 from hornada.engine.usage import UsageLog
-from hornada.engine.webhooks import Webhooks
 from hornada.engine.watching import Watching
+from hornada.engine.webhooks import Webhooks
 from hornada.store import connect, ledger
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
@@ -136,8 +135,8 @@ async def open_site(
         blobs = open_blobs(f"file://{folder}/blobs")
         files = Files(db, blobs, clock, limits)
         batches = Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None)
-        pace = Pace(db, clock, waiting_for)
         rules, postman = WebhookRules(allow_http=True, allow_networks=("127.0.0.0/8",), endpoints=3), Postman(HERE)
+        pace = Pace(db, clock, waiting_for)
         services = Services(
             files=files,
             uploads=Uploads(db, blobs, clock, files),
