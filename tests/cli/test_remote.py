@@ -129,7 +129,7 @@ def test_batches_are_listed_and_cancelled(shell: Shell, models: ModelServer) -> 
     write(shell.folder / "in.jsonl", *(f"five{i}" for i in range(9)))
     models.free = len(models.asked)
     models.gate.clear()
-    batch = shell("submit", "in.jsonl")[1].strip()
+    batch = shell("submit", "in.jsonl", "--metadata", "a=b", "--metadata", "c=d")[1].strip()
     code, out, _ = shell("list", "--limit", "1")
     assert (code, out.splitlines()[0].split()) == (0, ["BATCH", "STATUS", "LINES", "FAILED", "CREATED", "MODEL"])
     assert out.splitlines()[1].startswith(batch)
@@ -137,7 +137,8 @@ def test_batches_are_listed_and_cancelled(shell: Shell, models: ModelServer) -> 
     models.gate.set()
     code, _, said = shell("watch", batch)
     assert (code, "cancelled: 9 of 9 lines" in said) == (1, True), said
-    code, out, _ = shell("list", "--status", "cancelled", "--json")
+    assert shell("list", "--status", "cancelled", "--metadata", "a=c", "--json")[:2] == (0, "")
+    code, out, _ = shell("list", "--status", "cancelled", "--metadata", "a=b", "--json")
     assert [json.loads(line)["id"] for line in out.splitlines()] == [batch]
     assert shell("cancel", batch)[0] == 2
 

@@ -10,20 +10,22 @@ from hornada.cli.remote import (
     BaseUrlFlag,
     BatchArgument,
     JsonFlag,
+    MetadataFlag,
     QuietFlag,
     connect,
     outcome,
+    pairs,
     say,
     show,
     told,
 )
-from hornada.cli.watch import tell
+from hornada.cli.watch import follow, goes_on, tell
 
 if TYPE_CHECKING:
     from hornada.client import Batch
 
 RETRY_EXAMPLES = ("hornada retry batch_... --wait",)
-LIST_EXAMPLES = ("hornada list", "hornada list --status in_progress --limit 5 --json")
+LIST_EXAMPLES = ("hornada list", "hornada list --status in_progress --metadata project=atlas --json")
 
 
 def retry(
@@ -42,7 +44,6 @@ def retry(
     import time
 
     from hornada.cli.progress import reporter
-    from hornada.cli.watch import follow
 
     with told():
         client = connect(base_url, api_key, quiet=quiet)
@@ -53,7 +54,7 @@ def retry(
         if as_json:
             show(made.raw)
         return
-    with told(lambda: f"The batch goes on. To follow it again: hornada watch {made.id}"):
+    with told(lambda: goes_on(made.id)):
         made = follow(client, made.id, reporter(sys.stderr, time.monotonic, quiet=quiet))
         if as_json:
             show(made.raw)
@@ -79,15 +80,17 @@ def list_batches(
     status: Annotated[
         str | None, typer.Option("--status", metavar="WORD", help="Only those, such as in_progress.")
     ] = None,
+    metadata: MetadataFlag = None,
     base_url: BaseUrlFlag = None,
     api_key: ApiKeyFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List batches, newest first."""
+    wanted = pairs(metadata).items()
     with told():
         found = []
         for batch in connect(base_url, api_key).list():
-            if status is None or batch.status == status:
+            if (status is None or batch.status == status) and wanted <= batch.metadata.items():
                 found.append(batch)
             if len(found) == limit:
                 break

@@ -32,6 +32,10 @@ MaxWaitFlag = Annotated[
     float,
     typer.Option("--max-wait", metavar="SECONDS", min=1, help="For how long a server that is away is asked again."),
 ]
+MetadataFlag = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", metavar="NAME=VALUE", help="What is kept with the batch; may be repeated."),
+]
 BatchArgument = Annotated[str, typer.Argument(metavar="BATCH", help="Id of the batch, such as batch_...")]
 
 PATIENCE_S = 120.0
@@ -41,6 +45,17 @@ WATCHED_S = 900.0
 def examples(*lines: str) -> str:
     """The end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def pairs(given: list[str] | None) -> dict[str, str]:
+    """Reads ``NAME=VALUE`` of metadata."""
+    found = {}
+    for text in given or []:
+        name, mark, value = text.partition("=")
+        if not name or not mark:
+            raise typer.BadParameter(f'must be NAME=VALUE, not "{text}"', param_hint="--metadata")
+        found[name] = value
+    return found
 
 
 def say(text: str) -> None:

@@ -19,9 +19,11 @@ from hornada.cli.remote import (
     BaseUrlFlag,
     JsonFlag,
     MaxWaitFlag,
+    MetadataFlag,
     QuietFlag,
     connect,
     outcome,
+    pairs,
     progress,
     say,
     show,
@@ -41,13 +43,6 @@ EXAMPLES = (
 )
 _TOLD_BYTES = 8 << 20
 """Uploads larger than this are told about."""
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, mark, value = text.partition("=")
-    if not name or not mark:
-        raise typer.BadParameter(f'must be NAME=VALUE, not "{text}"', param_hint="--metadata")
-    return name, value
 
 
 def submit(
@@ -72,9 +67,7 @@ def submit(
     system: SystemFlag = None,
     param: ParamFlag = None,
     id_column: IdColumnFlag = None,
-    metadata: Annotated[
-        list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Kept with the batch; may be repeated.")
-    ] = None,
+    metadata: MetadataFlag = None,
     idempotent: Annotated[
         bool, typer.Option("--idempotent", help="The same file again gives the batch that there is.")
     ] = False,
@@ -100,7 +93,7 @@ def submit(
         tempfile.TemporaryDirectory(prefix="hornada-") as folder,
     ):
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
-        named = dict(_pair(each) for each in metadata or [])
+        named = pairs(metadata)
         for part in _parts(path, Path(folder), cut=split):
             _submit(client, part, made, endpoint, named, idempotent=idempotent, quiet=quiet)
             if not as_json:
@@ -214,5 +207,5 @@ def _write(
 def _interrupted(made: "list[Batch]") -> str:
     if not made:
         return "No batch was made."
-    ids = " ".join(batch.id for batch in made)
-    return f"What was made goes on: {ids}. To follow it: hornada watch {made[-1].id}. To end it: hornada cancel ..."
+    ids, last = " ".join(batch.id for batch in made), made[-1].id
+    return f"What was made goes on: {ids}. To follow it: hornada watch {last}. To end it: hornada cancel {last}"

@@ -51,7 +51,7 @@ def watch(
     0: every line was answered. 1: some lines failed, or it expired or was cancelled. 2: its file had faults, and
     nothing ran. 3: the server could not be reached.
     """
-    with told(lambda: f"The batch goes on. To follow it again: hornada watch {batch}"):
+    with told(lambda: goes_on(batch)):
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
         found = follow(client, batch, reporter(sys.stderr, time.monotonic, quiet=quiet), interval)
         if as_json:
@@ -59,6 +59,11 @@ def watch(
         elif not quiet:
             tell(found)
     raise typer.Exit(outcome(found))
+
+
+def goes_on(batch_id: str) -> str:
+    """What is said of a batch that is followed no more."""
+    return f"The batch goes on. To follow it again: hornada watch {batch_id}. To end it: hornada cancel {batch_id}"
 
 
 def follow(client: "Client", batch_id: str, shown: Reporter, interval_s: float | None = None) -> "Batch":
