@@ -15,7 +15,9 @@ Target = Annotated[Path, typer.Argument(metavar="FILE", help="Configuration whos
 
 
 def move(file: Target, config: ConfigFlag = None, data: DataFlag = None) -> None:
-    """Copy ledger and bytes to an empty database and store while no server runs.
+    """Copy ledger and bytes to where no data is yet.
+
+    Both the database and the store must be empty, and no server may run.
 
     --config and --data say where from, like for serve; a backup is a data folder, too. Only FILE says where to.
     """
