@@ -11,7 +11,6 @@ from hornada.cli.batches import LIST_EXAMPLES, RETRY_EXAMPLES, cancel, list_batc
 from hornada.cli.files import CHECK_EXAMPLES, ESTIMATE_EXAMPLES, SPLIT_EXAMPLES, check, estimate, split
 from hornada.cli.migrate import migrate
 from hornada.cli.move import move
-from hornada.cli.move import move
 from hornada.cli.remote import examples
 from hornada.cli.results import EXAMPLES as RESULTS_EXAMPLES
 from hornada.cli.results import results
@@ -46,7 +45,6 @@ app.command("config")(show)
 app.command("backup")(backup)
 app.command("restore")(restore)
 app.command("migrate")(migrate)
-app.command("move")(move)
 app.command("move")(move)
 app.add_typer(admin, name="admin")
 
