@@ -30,6 +30,7 @@ class Process:
         self.db = Counted(db)
         self.gates = Gates(clock)
         self.waiting = 0
+        self.rests = False
         self.starved: list[str] = []
         self.rung = 0
         self.sharing = Sharing(
@@ -41,6 +42,7 @@ class Process:
             process=name,
             calls_s=lambda: CALLS_S,
             lines=lines,
+            resting=lambda: self.rests,
             on_starved=self.starved.append,
             ground=ground,
         )
@@ -160,6 +162,17 @@ async def test_slots_that_one_does_not_need_go_to_the_other(yard: Yard) -> None:
     a.end(2)
     assert await yard.turns(a, b) == [0, 8]
     assert await yard.granted() == {"b": 8}
+
+
+async def test_a_worker_that_starts_nothing_any_more_gives_back_slots_as_its_lines_end(yard: Yard) -> None:
+    a, b = await yard.process("a", waiting=500), await yard.process("b", waiting=500)
+    await yard.turns(a)
+    a.rests = True
+    assert await yard.turns(a, b) == [8, 0]
+    a.end(5)
+    assert await yard.turns(a, b) == [3, 5]
+    a.end(3)
+    assert await yard.turns(a, b) == [0, 8]
 
 
 async def test_a_worker_that_says_goodbye_leaves_its_slots_at_once(yard: Yard) -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -63,7 +64,10 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 
 @pytest.fixture
-def fleet(database: DatabaseServer, bucket: ObjectStore, tmp_path: Path) -> Iterator[Fleet]:
+def fleet(
+    request: pytest.FixtureRequest, database: DatabaseServer, bucket: ObjectStore, tmp_path: Path
+) -> Iterator[Fleet]:
+    """``param``: the plan's requests a minute."""
     port = free_port()
     backend = Client(f"http://127.0.0.1:{port}")
     with ExitStack() as stack:
@@ -73,7 +77,8 @@ def fleet(database: DatabaseServer, bucket: ObjectStore, tmp_path: Path) -> Iter
         models = [model("m-chat", f"http://127.0.0.1:{port}/v1", capacity=CAPACITY, batch=CAPACITY, reserve=0)]
         storage = {"database": database.make(f"db_{uuid.uuid4().hex}"), "blobs": bucket.url()}
         limits = {"upstream_timeout_s": TIMEOUT_S}
-        yield Fleet(tmp_path, settings(models, limits=limits) + table("[storage]", storage), backend, stack)
+        plan = {"requests_per_minute": getattr(request, "param", 10_000_000)}
+        yield Fleet(tmp_path, settings(models, limits=limits, plan=plan) + table("[storage]", storage), backend, stack)
 
 
 def until(true: object, seconds: float = 20) -> None:
@@ -133,3 +138,19 @@ def test_lines_make_way_for_regular_calls_of_another_process(fleet: Fleet) -> No
     client.call("POST", f"/batches/{batch}/cancel")
     assert ended(client, batch).batch["status"] == "cancelled"
     assert worker.terminate() == 0
+
+
+@pytest.mark.parametrize("fleet", [30], indirect=True)
+def test_two_processes_grant_no_more_calls_a_minute_than_one(fleet: Fleet) -> None:
+    clients = [fleet.start(name, "api").client for name in ("first", "second")]
+    began = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        answers_ = list(pool.map(lambda n: clients[n % 2].call("GET", "/models"), range(100)))
+    back = (time.monotonic() - began) * 30 / 60
+    granted = [answer for answer in answers_ if answer.status == 200]
+    assert 30 <= len(granted) <= 30 + back
+    assert {answer.status for answer in answers_} == {200, 429}
+    assert {answer.headers["x-ratelimit-limit-requests"] for answer in answers_} == {"30"}
+    refused = next(answer for answer in answers_ if answer.status == 429)
+    assert refused.headers["x-ratelimit-remaining-requests"] == "0"
+    assert 1 <= int(refused.headers["retry-after"]) <= 60

@@ -102,6 +102,11 @@ class Dispatcher:
         return len(self._held)
 
     @property
+    def resting(self) -> bool:
+        """Whether no line starts here for now, or any more."""
+        return self.brake.on or self._closing
+
+    @property
     def unsaved_bytes(self) -> int:
         """Bytes of results that are not yet durable."""
         return self._backlog.bytes

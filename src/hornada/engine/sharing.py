@@ -79,7 +79,7 @@ class _Stand:
 class Sharing:
     """``state``: how many lines of a model wait here, and whether it is away. ``calls_s``: how long a call may take.
 
-    ``lines``: whether this process runs lines. ``braked``: whether no line may start here for now. ``on_starved``:
+    ``lines``: whether this process runs lines. ``resting``: whether no line starts here for now. ``on_starved``:
     there are lines of a model here that get no slot.
     """
 
@@ -94,7 +94,7 @@ class Sharing:
         process: str,
         calls_s: Callable[[], float],
         lines: bool = True,
-        braked: Callable[[], bool] = lambda: False,
+        resting: Callable[[], bool] = lambda: False,
         on_starved: Callable[[str], None] = lambda _: None,
         ttl_s: float = TTL_S,
         ground: str | None = None,
@@ -107,7 +107,7 @@ class Sharing:
         self._process = process
         self._calls_s = calls_s
         self._lines = lines
-        self._braked = braked
+        self._resting = resting
         self.on_room: Callable[[], None] = lambda: None
         """Whom to tell that slots were granted where there were none."""
         self._on_starved = on_starved
@@ -171,7 +171,7 @@ class Sharing:
     def _see(self, stand: _Stand) -> None:
         gate = stand.gate
         waiting, away = self._state(stand.model.name) if self._lines else (0, False)
-        if self._braked():
+        if self._resting():
             waiting, stand.more = 0, False
         else:
             stand.more = self._lines and gate.wanted and not away

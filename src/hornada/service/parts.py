@@ -129,7 +129,7 @@ class Parts:
             process=new_id(),
             calls_s=lambda: self.caller.longest_s,
             lines=installation.role != "api",
-            braked=lambda: self.dispatcher.brake.on,
+            resting=lambda: self.dispatcher.resting,
             on_starved=self.dispatcher.let_go,
             ttl_s=installation.lease_ttl_s,
         )
