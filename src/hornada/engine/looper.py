@@ -16,10 +16,11 @@ class Looper:
     """Runs ``once`` until told to stop.
 
     ``once`` does one bounded piece of work that it finds by asking the ledger and answers whether there may be more.
-    Between pieces the loop waits ``every`` seconds or until somebody rings.
+    Between pieces the loop waits ``every`` seconds or until somebody rings; ``pause``, when it is set, says otherwise.
     """
 
     def __init__(self, name: str, once: Callable[[], Awaitable[bool]], every: float) -> None:
+        self.pause: Callable[[], float] | None = None
         self.name = name
         self._once = once
         self._every = every
@@ -54,7 +55,8 @@ class Looper:
                 log.exception("%s failed; it tries again", self.name)
                 away, more, self.trouble = away + 1, False, f"{self.name}: {type(error).__name__}"
             if not more:
-                await self._wait(min(_PATIENCE_S, self._every * (1 + away)))
+                every = self._every if self.pause is None else self.pause()
+                await self._wait(min(_PATIENCE_S, every * (1 + away)))
 
     async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

@@ -4,6 +4,7 @@ from hornada.core.batch import StopReason
 from hornada.engine.budget import REFRESH_S
 from hornada.engine.flushing import FLUSH_S
 from hornada.engine.looper import Looper
+from hornada.engine.membership import Membership
 from hornada.engine.news import Reaction, Topic
 from hornada.engine.room import EVERY_S as MEASURE_S
 from hornada.engine.tuner import EVERY_S as TUNE_S
@@ -14,6 +15,8 @@ from hornada.store.catalog import shelf
 
 _DISCOVER_S = 30.0
 _DISCOVER_SOON_S = 1.0
+LEASES_S = 1.5
+"""How often workers that died are looked for, in seconds."""
 
 
 class Loops:
@@ -38,16 +41,38 @@ class Loops:
         self._deliver = Looper("courier", parts.courier.once, 1.0)
         self._ask_models = Looper("discovery", self._discover, _DISCOVER_SOON_S)
         self._follow = Looper("catalog", self._shelve, 1.0)
+        self._spend = Looper("budget", parts.budget.once, REFRESH_S)
+        self._reap = Looper("reaper", parts.reaper.once, 1.0)
         self.running = [
             *(self._api() if installation.role != "worker" else ()),
             *(self._worker() if installation.role != "api" else (self._follow,)),
-            Looper("budget", parts.budget.once, REFRESH_S),
+            self._spend,
             Looper("tuner", parts.tuner.once, TUNE_S),
             self._ask_models,
             Looper("room", parts.room.once, MEASURE_S),
             Looper("lookout", parts.lookout.once, 1.0),
         ]
         self._listen()
+        if isinstance(parts.membership, Membership):
+            self._rest()
+
+    def _rest(self) -> None:
+        """A worker that holds nothing asks less often: of what it is waiting for it is told.
+
+        A thousand of them would otherwise keep the database busy with nothing. What must not take longer than a second
+        wherever nobody is told does not.
+        """
+        for loop, busy_s, idle_s in (
+            (self._dispatch, FLUSH_S, 2.5),
+            (self._watch, 0.5, 1.0),
+            (self._spend, REFRESH_S, 1.0),
+            (self._validate, 2.0, 5.0),
+            (self._finalize, 1.0, 2.5),
+            (self._reap, 1.0, 5.0),
+            (self._erase, 5.0, 5.0),
+            (self._deliver, 1.0, 5.0),
+        ):
+            loop.pause = lambda busy_s=busy_s, idle_s=idle_s: busy_s if self._parts.dispatcher.held else idle_s
 
     def _api(self) -> list[Looper]:
         """What answers calls."""
@@ -56,13 +81,13 @@ class Loops:
 
     def _worker(self) -> list[Looper]:
         """What runs batches, and cleans up behind everybody."""
-        reaper = self._parts.reaper
+        leases = Looper("leases", self._parts.reaper.end_lost, LEASES_S)
         return [
             self._dispatch,
             self._validate,
             self._finalize,
-            Looper("reaper", reaper.once, 1.0),
-            Looper("leases", reaper.end_lost, 1.0),
+            self._reap,
+            *([leases] if isinstance(self._parts.membership, Membership) else []),
             self._watch,
             self._tidy,
             self._erase,
