@@ -13,7 +13,7 @@ import pytest
 from hornada.blobs import open_blobs
 from hornada.blobs.protocol import Blobs
 from hornada.core.errors import Broken, Unavailable
-from hornada.engine.checking import INLINE_BYTES, check_file
+from hornada.engine.checking import GLANCED_BYTES, INLINE_BYTES, check_file
 from tests.core.lines import body, check, line, rules
 
 FILE = b"\n".join(line(str(number), body=body("é" * 200)) for number in range(2000)) + b"\n"
@@ -152,3 +152,24 @@ async def test_the_process_dies_with_its_parent(tmp_path: Path) -> None:
     await parent.communicate()
     child.wait(timeout=30)
     assert not child.is_running()
+
+
+async def test_a_file_of_some_size_that_is_clean_at_a_glance_needs_no_process(
+    blobs: Blobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"\n".join(line(str(number), body=body("é" * 200)) for number in range(600))
+    assert INLINE_BYTES < len(data) < GLANCED_BYTES
+    await put(blobs, data)
+    monkeypatch.setattr(sys, "executable", "/no/such/program")
+    assert await check_file(blobs, "input/a", len(data), rules()) == check(data)
+
+
+async def test_a_file_of_some_size_with_much_that_needs_a_close_look_is_checked_apart(
+    blobs: Blobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"\n".join(line(str(number), body=body("é" * 200), method="Post") for number in range(600))
+    await put(blobs, data)
+    assert await check_file(blobs, "input/a", len(data), rules()) == check(data)
+    monkeypatch.setattr(sys, "executable", "/no/such/program")
+    with pytest.raises(Unavailable):
+        await check_file(blobs, "input/a", len(data), rules())

@@ -15,6 +15,7 @@ __all__ = [
     "CheckRules",
     "Checked",
     "Checker",
+    "Doubtful",
     "Named",
     "parse_requests",
 ]
@@ -47,6 +48,10 @@ class Checked(Struct, frozen=True, kw_only=True):
     """What the lines would use, of a checkup."""
 
 
+class Doubtful(Exception):
+    """More of a file needs a close look than its reader has time for."""
+
+
 class Checker:
     """Checks an input file in one streaming pass with flat memory (contract 3), however it is cut into blocks.
 
@@ -54,9 +59,11 @@ class Checker:
     a byte order mark at the start of the file is dropped.
     """
 
-    def __init__(self, rules: CheckRules, most_findings: int = MAX_FINDINGS) -> None:
+    def __init__(self, rules: CheckRules, most_findings: int = MAX_FINDINGS, most_doubtful: int | None = None) -> None:
+        """``most_doubtful``: Doubtful is raised when lines of more bytes than this are not clean at a glance."""
         self._limits = rules.limits
         self._most_findings = most_findings
+        self._room_for_doubt = most_doubtful
         self._judge = Judge(rules)
         self._layout = _Layout()
         self._open = _OpenLine(keep=rules.limits.line_bytes + len(BOM) + 1)
@@ -145,9 +152,16 @@ class Checker:
             return self._refuse_size(size)
         if len(self._findings) >= self._most_findings and not self._judge.counts_inputs:
             return False
+        self._doubt(size)
         faults = list(self._judge.faults(line, self._number))
         self._findings.extend(faults)
         return not faults
+
+    def _doubt(self, size: int) -> None:
+        if self._room_for_doubt is not None:
+            self._room_for_doubt -= size
+            if self._room_for_doubt < 0:
+                raise Doubtful
 
     def _refuse_size(self, size: int) -> bool:
         message = f"This line has {size} bytes; at most {self._limits.line_bytes} are allowed."

@@ -12,11 +12,13 @@ from hornada.blobs.protocol import Blobs
 from hornada.core.catalog import Catalog
 from hornada.core.checkup import checker as checker_of
 from hornada.core.errors import Unavailable
-from hornada.core.jsonl import Checked, CheckRules, Named
+from hornada.core.jsonl import Checked, Checker, CheckRules, Doubtful, Named
 from hornada.core.limits import Limits
 
 INLINE_BYTES = 64 * 1024
 """Files up to this size are checked on the event loop: at most about a millisecond, unless a line is hostile."""
+GLANCED_BYTES = 1024 * 1024
+"""So are files up to this size, piece by piece, as long as their lines are clean at a glance."""
 
 
 def rules_of(
@@ -52,7 +54,19 @@ async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Ch
         checker = checker_of(rules)
         checker.feed(await blobs.read(key, 0, size))
         return checker.finish()
+    if size <= GLANCED_BYTES and not rules.thorough:
+        with contextlib.suppress(Doubtful):
+            return await _glance(await blobs.read(key, 0, size), rules)
     return await _check_apart(blobs, key, size, rules)
+
+
+async def _glance(data: bytes, rules: CheckRules) -> Checked:
+    """Checks a file in many short turns; raises Doubtful when that would take long."""
+    checker = Checker(rules, most_doubtful=INLINE_BYTES)
+    for at in range(0, len(data), INLINE_BYTES):
+        checker.feed(data[at : at + INLINE_BYTES])
+        await asyncio.sleep(0)
+    return checker.finish()
 
 
 async def _check_apart(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
