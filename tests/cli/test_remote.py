@@ -213,6 +213,14 @@ def test_check_asks_the_server_which_knows_its_models(shell: Shell) -> None:
     assert "1 requests, no faults." in said
 
 
+def test_a_place_for_results_that_there_is_not_is_told_before_anything_is_sent(shell: Shell) -> None:
+    write(shell.folder / "in.jsonl", "early")
+    code, out, said = shell("submit", "in.jsonl", "-o", "nowhere/out.jsonl")
+    assert (code, out, "must be a file in a folder that exists" in said) == (2, "", True)
+    code, _, said = shell("results", "batch_none", "-o", ".")
+    assert (code, "must be a file in a folder that exists" in said) == (2, True)
+
+
 def test_where_the_server_is_may_stand_in_the_environment_of_every_command(shell: Shell) -> None:
     code, out, said = shell("config")
     assert (code, said) == (0, "")

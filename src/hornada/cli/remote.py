@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -45,6 +46,15 @@ WATCHED_S = 900.0
 def examples(*lines: str) -> str:
     """The end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def check_output(path: Path | None, form: str | None = None) -> None:
+    """Finds before anything is asked or paid for that results could not be written there. Raises BadInput."""
+    from hornada.client.tables import check_writable
+
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise typer.BadParameter(f'must be a file in a folder that exists, not "{path}"', param_hint="--output")
+    check_writable(Path(f"x.{form}") if form else path or Path())
 
 
 def pairs(given: list[str] | None) -> dict[str, str]:

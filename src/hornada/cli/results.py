@@ -17,6 +17,7 @@ from hornada.cli.remote import (
     JsonFlag,
     MaxWaitFlag,
     QuietFlag,
+    check_output,
     connect,
     say,
     show,
@@ -89,6 +90,7 @@ def results(
     if as_json and output is None:
         raise typer.BadParameter("prints a summary, and so needs a file for the results: -o OUT", param_hint="--json")
     with told():
+        check_output(output, form)
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
         counted = write(client, batch, output, form, failed_only=failed, source=source, id_column=id_column)
         kinds = +counted
@@ -113,10 +115,9 @@ def write(
 ) -> Counter[str]:
     """Writes results; how many there are of each kind of failure, answers under ``""``."""
     from hornada.client.partial import whole
-    from hornada.client.tables import check_writable, is_table, open_table
+    from hornada.client.tables import is_table, open_table
 
     like = Path(f"x.{form}") if form else (output or Path("x.jsonl"))
-    check_writable(like)
     table = open_table(source) if source and (is_table(source) or id_column) else None
     requests = None if table else source
     with client.collected(batch_id, requests, None if output is None else output.absolute().parent) as found:

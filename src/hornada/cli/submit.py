@@ -21,6 +21,7 @@ from hornada.cli.remote import (
     MaxWaitFlag,
     MetadataFlag,
     QuietFlag,
+    check_output,
     connect,
     outcome,
     pairs,
@@ -92,6 +93,7 @@ def submit(
         _requests(source, prompt, column, system, param, id_column, model, endpoint) as path,
         tempfile.TemporaryDirectory(prefix="hornada-") as folder,
     ):
+        check_output(output)
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
         named = pairs(metadata)
         for part in _parts(path, Path(folder), cut=split):
