@@ -167,7 +167,7 @@ async def test_slots_that_one_does_not_need_go_to_the_other(yard: Yard) -> None:
 async def test_a_worker_that_starts_nothing_any_more_gives_back_slots_as_its_lines_end(yard: Yard) -> None:
     a, b = await yard.process("a", waiting=500), await yard.process("b", waiting=500)
     await yard.turns(a)
-    a.rests = True
+    a.rests, a.waiting = True, 0
     assert await yard.turns(a, b) == [8, 0]
     a.end(5)
     assert await yard.turns(a, b) == [3, 5]

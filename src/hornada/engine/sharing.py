@@ -24,7 +24,7 @@ TTL_S = 15.0
 """How long a process counts as alive after it was last heard of."""
 _USED = 0.9
 """For this part of it a worker uses its slots, by its own clock."""
-_A_WORKER_S = 0.004
+_A_WORKER_S = 0.008
 """How much longer the pause between two renewals is for each worker on a model: they go one after another."""
 _RECENT_S = 60.0
 _STARVED_S = 5.0
