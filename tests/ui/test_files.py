@@ -83,7 +83,7 @@ async def test_files_are_packed_for_whoever_takes_that(site: Site) -> None:
     assert (head.headers["content-length"], head.content) == (whole.headers["content-length"], b"")
 
 
-@pytest.mark.parametrize("path", ["nothing.js", "../files.py", "%2e%2e/files.py", "assets/", "index.html"])
+@pytest.mark.parametrize("path", ["nothing.js", "%2e%2e/files.py", "assets/", "index.html"])
 async def test_there_is_nothing_else(site: Site, path: str) -> None:
     answer = await site.client.get(httpx2.URL(f"http://hornada/ui/{path}"))
     assert answer.status_code == 404

@@ -22,7 +22,7 @@ export function BatchPage({ id, query }) {
   const back = { href: to("batches"), text: t("nav.batches") };
   if (!batch) return html`<${Page} title=${t("batch")} back=${back}>${error ? html`<${Fault} error=${error} retry=${followed.reload} />` : html`<${Waiting} />`}</${Page}>`;
   return html`<${Page} title=${nameOf(batch)} back=${back}
-    lead=${html`<span class="facts"><${Status} status=${batch.status} paused=${batch.paused} /><${Id} text=${batch.id} /><bdi>${batch.model ?? ""}</bdi><code>${batch.endpoint}</code></span>`}
+    lead=${html`<span class="facts"><${Status} status=${batch.status} paused=${batch.paused} /><${Id} text=${batch.id} />${batch.model && html`<bdi>${batch.model}</bdi>`}<code>${batch.endpoint}</code></span>`}
     actions=${html`<${Deeds} batch=${batch} reload=${followed.reload} />`}>
     <${Announcer} batch=${batch} />
     ${batch.status !== "failed" && html`<${Going} batch=${batch} samples=${followed.samples} />`}

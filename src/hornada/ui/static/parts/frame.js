@@ -47,7 +47,7 @@ function Who() {
   const { organization, member, role } = me.value;
   const name = organization?.name ?? t("role.operator");
   return html`<div class="who"><span class="avatar" aria-hidden="true">${[...name][0].toUpperCase()}</span>
-    <span class="who-name"><strong>${name}</strong><span class="note">${member ? `${member.name} · ${t(`role.${role}`)}` : `Hornada ${me.value.version}`}</span></span>
+    <span class="who-name"><strong title=${name}>${name}</strong><span class="note">${member ? `${member.name} · ${t(`role.${role}`)}` : `Hornada ${me.value.version}`}</span></span>
     <${Button} kind="quiet" iconOnly icon="leave" aria-label=${t("logout")} title=${t("logout")} onClick=${() => drop()} /></div>`;
 }
 
