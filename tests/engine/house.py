@@ -1,7 +1,7 @@
 """The engine's parts over a real database, a real folder and a real model server, driven step by step."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,7 @@ class House:
         self.db, self.blobs, self.clock = db, blobs, clock
         self.owner = owner
         self.steady = True
+        self.beat: Callable[[], Awaitable[object]] | None = None
         self.catalog = Catalog(models={model.name: model}, aliases={"alias": model.name})
         self.model = model
         self.limits = Limits()
@@ -187,6 +188,8 @@ class House:
 
     async def pause(self) -> None:
         """Lets calls go on until the dispatcher asks for its tick, or half a second passes on the clock."""
+        if self.beat is not None:
+            await self.beat()
         try:
             async with asyncio.timeout(0.005):
                 await self.rung.wait()

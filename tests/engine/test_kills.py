@@ -1,6 +1,7 @@
 """Whatever is killed whenever: every line once, nothing lost, nothing run again that was committed."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from hornada.store.database import Database
 from tests.conftest import Hands
 from tests.engine.house import ANA, House, folder, opened, people, texts
 from tests.engine.model_server import ModelServer, Say, listening
+from tests.engine.test_leases import Member
 
 WORK = ["check", "tick", "pause", "assemble", "reap"]
 steps = st.lists(
@@ -64,13 +66,15 @@ class Witness:
 
 
 @settings(deadline=None, max_examples=40)
-@given(steps, st.integers(1, 230))
-def test_whatever_is_killed_whenever_each_line_has_one_result(story: list[tuple[str, int]], lines: int) -> None:
+@given(steps, st.integers(1, 230), st.booleans())
+def test_whatever_is_killed_whenever_each_line_has_one_result(
+    story: list[tuple[str, int]], lines: int, shared: bool
+) -> None:
     with TemporaryDirectory() as place:
-        asyncio.run(_tell(Path(place), story, lines))
+        asyncio.run(_tell(Path(place), story, lines, _joined if shared else _alone))
 
 
-async def _tell(place: Path, story: list[tuple[str, int]], lines: int) -> None:
+async def _tell(place: Path, story: list[tuple[str, int]], lines: int, settle: Callable[[House], Any]) -> None:
     clock, server = Hands(), ModelServer()
     server.script = _answer
     async with AsyncExitStack() as stack:
@@ -80,17 +84,18 @@ async def _tell(place: Path, story: list[tuple[str, int]], lines: int) -> None:
         await db.migrate()
         await people(db, clock)
         witness = Witness(server)
-        house = await _born(stack, db, place, clock, url, 0)
+        house = await _born(stack, db, place, clock, url, 0, settle)
         batch = await house.fresh(*texts(lines))
         for at, (what, chance) in enumerate(story):
             if what == "kill":
                 await _interrupt(house, WORK[chance % len(WORK)], chance // len(WORK))
                 await house.leave()
-                house = await _born(stack, db, place, clock, url, at + 1)
+                house = await _born(stack, db, place, clock, url, at + 1, settle)
             else:
                 await _do(house, what, batch)
             await witness.look(house)
         clock.advance(60)
+        await _do(house, "reap", batch)
         await house.check()
         ended = await house.finish(batch)
         await witness.look(house)
@@ -105,11 +110,31 @@ def _answer(text: str, nth: int) -> Say:
     return Say(500) if text.endswith("5") and nth == 1 else Say()
 
 
-async def _born(stack: AsyncExitStack, db: Database, place: Path, clock: Hands, url: str, number: int) -> House:
-    """The next process: what the one before held is void."""
+async def _born(
+    stack: AsyncExitStack,
+    db: Database,
+    place: Path,
+    clock: Hands,
+    url: str,
+    number: int,
+    settle: Callable[[House], Any],
+) -> House:
+    """The next process."""
     house = await stack.enter_async_context(opened(db, folder(place), clock, url, owner=f"process{number}"))
-    await house.reaper.void(f"process{number}")
+    await settle(house)
     return house
+
+
+async def _alone(house: House) -> None:
+    """What the process before held is void."""
+    await house.reaper.void(house.owner)
+
+
+async def _joined(house: House) -> None:
+    """What the process before held is its own until its lease is over; this one keeps its own alive."""
+    member = Member(house)
+    house.beat = member.once
+    await member.once()
 
 
 async def _do(house: House, what: str, batch: Batch) -> None:
@@ -123,6 +148,9 @@ async def _do(house: House, what: str, batch: Batch) -> None:
         case "assemble":
             await house.finalizer.once()
         case "reap":
+            if house.beat is not None:
+                await house.beat()
+                await house.reaper.end_lost()
             await house.reaper.once()
             await house.reaper.tidy()
         case "cancel":
