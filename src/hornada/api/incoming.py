@@ -1,7 +1,7 @@
 """The body of an upload on its way in: read piece by piece, and drained when something in it is refused."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
@@ -98,13 +98,26 @@ def declared(headers: Mapping[bytes, bytes]) -> int:
     return int(length[:18]) if length.isdigit() else 0
 
 
-async def pour(body: Body, form: Form, sink: Sink) -> AsyncIterator[None]:
-    """Reads the body to its end, a step for each piece; the file's bytes go to the sink."""
-    while (data := await body.read()) is not None:
-        form.feed(data)
-        yield
-        if form.taken_bytes >= BLOCK:
-            await sink.write(form.take())
-    await sink.write(form.take())
+async def pour(body: Body, form: Form, sink: Sink) -> AsyncGenerator[None, None]:
+    """Reads the body to its end, a step for each piece; the sink takes one block while the next one comes.
+
+    Close it (``contextlib.aclosing``): what is being written must have ended before its sink does.
+    """
+    writing: asyncio.Future[None] | None = None
+    try:
+        while (data := await body.read()) is not None:
+            form.feed(data)
+            yield
+            if form.taken_bytes >= BLOCK:
+                if writing is not None:
+                    await writing
+                writing = asyncio.ensure_future(sink.write(form.take()))
+        if writing is not None:
+            await writing
+        await sink.write(form.take())
+    finally:
+        if writing is not None:
+            await asyncio.wait([writing])
+            writing.exception()  # it was raised above, unless something else went wrong before it
     if not form.whole:
         raise malformed("The body ended before the closing boundary of the form.")

@@ -1,6 +1,7 @@
 """POST /files: a form that streams into storage, whatever its order and size."""
 
 from collections.abc import Mapping
+from contextlib import aclosing
 
 from starlette.types import Receive, Scope, Send
 
@@ -77,9 +78,10 @@ class Uploads:
 
 async def _fill(draft: Draft, form: Form, body: Body) -> None:
     """Reads the body to its end; the file's bytes go to the draft."""
-    async for _ in pour(body, form, draft):
-        if "purpose" in form.fields:  # no later part can mend a wrong one
-            check_purpose(form.fields["purpose"])
+    async with aclosing(pour(body, form, draft)) as steps:
+        async for _ in steps:
+            if "purpose" in form.fields:  # no later part can mend a wrong one
+                check_purpose(form.fields["purpose"])
 
 
 def _required(value: str | None, name: str) -> str:
