@@ -7,7 +7,7 @@ from statistics import quantiles
 from bench.scale.fill import MODEL
 from hornada.engine.fairness import BATCHES_AT_ONCE, choose
 from hornada.engine.turns import ORGANIZATIONS
-from hornada.store import chunk
+from hornada.store import balance, chunk, running
 from hornada.store.database import Database
 
 Times = dict[str, list[float]]
@@ -49,6 +49,20 @@ async def claims(db: Database, rounds: int) -> Times:
         async with db.write() as tx:
             for work in works:
                 await chunk.hand_back(tx, work.chunk)
+    return found
+
+
+async def watches(db: Database, rounds: int) -> Times:
+    """Seconds of what one worker does for all, twice a second: rights, names and credit of every running batch."""
+    found: Times = {"watch": []}
+    for _ in range(rounds):
+        began = time.perf_counter()
+        async with db.read() as tx:
+            await running.unauthorized(tx, 1)
+            await running.asking(tx)
+        async with db.read() as tx:
+            await balance.running(tx)
+        found["watch"].append(time.perf_counter() - began)
     return found
 
 

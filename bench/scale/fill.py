@@ -6,15 +6,16 @@ MODEL = "m-chat"
 CHUNK_LINES = 100
 _NOW = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
 _DAY = 86_400_000_000
-_ORGANIZATIONS = (
+_EACH = "FROM generate_series(1, $1::int) i ON CONFLICT DO NOTHING"
+_PLAN = (
     "INSERT INTO plan (name, requests_per_minute, active_batches, queued_lines, storage_bytes, weight, created_at)"
-    " VALUES ('default', 1000, 1000, 1000000000, 1000000000000, 1, 0) ON CONFLICT DO NOTHING",
-    "INSERT INTO organization (id, name, plan, created_at)"
-    " SELECT 'o' || i, 'o' || i, 'default', 0 FROM generate_series(1, $1::int) i ON CONFLICT DO NOTHING",
-    "INSERT INTO member (id, org, name, role, created_at)"
-    " SELECT 'u' || i, 'o' || i, 'u', 'admin', 0 FROM generate_series(1, $1::int) i ON CONFLICT DO NOTHING",
-    "INSERT INTO api_key (id, org, member, name, hash, created_at)"
-    " SELECT 'k' || i, 'o' || i, 'u' || i, 'k', 'h' || i, 0 FROM generate_series(1, $1::int) i ON CONFLICT DO NOTHING",
+    " VALUES ('default', 1000, 1000, 1000000000, 1000000000000, 1, 0) ON CONFLICT DO NOTHING"
+)
+_KEY = "'k' || i, 'o' || i, 'u' || i, 'k', 'h' || i"
+_ORGANIZATIONS = (
+    f"INSERT INTO organization (id, name, plan, created_at) SELECT 'o' || i, 'o' || i, 'default', 0 {_EACH}",
+    f"INSERT INTO member (id, org, name, role, created_at) SELECT 'u' || i, 'o' || i, 'u', 'admin', 0 {_EACH}",
+    f"INSERT INTO api_key (id, org, member, name, hash, created_at) SELECT {_KEY}, 0 {_EACH}",
 )
 _FILES = (
     "INSERT INTO file (id, org, member, key, purpose, name, bytes, sha256, object, requests, created_at)"
@@ -31,8 +32,8 @@ _BATCHES = (
 )
 _CHUNKS = (
     "INSERT INTO chunk (batch, idx, org, model, first_line, n, byte_off, byte_len, state, epoch, lease_until,"  # noqa: S608
-    f" not_before, done, n_ok, n_failed) SELECT md5('b' || i), c, 'o' || (i % $1::int + 1), '{MODEL}', c * {CHUNK_LINES},"
-    f" {CHUNK_LINES}, c * 200000, 200000, 'ready', 0, 0, 0, '\\x00000000000000000000000000'::bytea, 0, 0"
+    f" not_before, done, n_ok, n_failed) SELECT md5('b' || i), c, 'o' || (i % $1::int + 1), '{MODEL}',"
+    f" c * {CHUNK_LINES}, {CHUNK_LINES}, c * 200000, 200000, 'ready', 0, 0, 0, decode(repeat('00', 13), 'hex'), 0, 0"
     " FROM generate_series($2::int, $3::int - 1) i, generate_series(0, $4::int - 1) c"
 )
 _STEP = 500
@@ -43,8 +44,9 @@ async def fill(url: str, organizations: int, batches: int, chunks: int) -> None:
     connection = await asyncpg.connect(url, command_timeout=1800)
     try:
         await connection.execute("SET synchronous_commit = off")
+        await connection.execute(_PLAN)
         for statement in _ORGANIZATIONS:
-            await connection.execute(statement, *([organizations] if "$1" in statement else []))
+            await connection.execute(statement, organizations)
         lines = chunks * CHUNK_LINES
         await connection.execute(_FILES, organizations, batches, lines)
         await connection.execute(_BATCHES, organizations, batches, lines)

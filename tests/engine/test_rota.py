@@ -1,5 +1,7 @@
 """What one process does for all costs the same for any number of them, and goes on without the first."""
 
+import pytest
+
 from hornada.engine.rota import Rota
 from tests.conftest import Hands
 
@@ -14,13 +16,13 @@ def turns(clock: Hands, rotas: list[Rota], seconds: float) -> int:
     return found
 
 
-def test_the_first_has_every_turn_and_the_others_together_as_many(clock: Hands) -> None:
-    for number in (2, 5, 40):
-        first = Rota(clock, TICK_S, lambda: True, lambda: number)
-        others = [Rota(clock, TICK_S, lambda: False, lambda: number) for _ in range(number - 1)]
-        turns(clock, [first, *others], 60)
-        assert turns(clock, [first], 60) == 120
-        assert turns(clock, others, 60) <= 180
+@pytest.mark.parametrize("number", [2, 5, 40])
+def test_the_first_has_every_turn_and_the_others_together_as_many(clock: Hands, number: int) -> None:
+    first = Rota(clock, TICK_S, lambda: True, lambda: number)
+    others = [Rota(clock, TICK_S, lambda: False, lambda: number) for _ in range(number - 1)]
+    turns(clock, [first, *others], 60)
+    assert turns(clock, [first], 60) == 120
+    assert turns(clock, others, 60) <= 180
 
 
 def test_without_the_first_the_others_go_on(clock: Hands) -> None:
