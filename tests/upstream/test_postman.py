@@ -67,7 +67,7 @@ async def raw(answer: bytes) -> AsyncIterator[str]:
             writer.write(answer)
             await writer.drain()
             await reader.read()
-        writer.close()
+        writer.transport.abort()
         with suppress(OSError):
             await writer.wait_closed()
 
@@ -77,6 +77,7 @@ async def raw(answer: bytes) -> AsyncIterator[str]:
     finally:
         server.close()
         await asyncio.gather(*serving)
+        await server.wait_closed()
 
 
 async def test_a_message_arrives_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,7 @@ class Outward:
         """Drops every connection."""
         if self._session is not None:
             await self._session.close()
+            await asyncio.sleep(0)  # aiohttp's transports close a turn later
 
     async def _asked(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, float | None]:
         async with self._open().post(
