@@ -191,9 +191,10 @@ class Sharing:
             gate.refused = gate.late = False
         sharing = [stand for stand in stands if stand.wants or stand.slots]
         async with self._db.write(durable=False) as tx:
-            capacities = await self._capacities(tx, stands, sharing)
             notices = await self._publish(tx, stands, sharing)
-            calls = await self._hear(tx, stands)
+            calls = await self._calls(tx, stands)
+            capacities = await self._capacities(tx, stands, sharing)  # one process at a time from here
+            await self._hear(tx, stands)
             for stand in stands:
                 await self._learn(tx, stand, calls.get(stand.model.name, []), capacities.get(stand.model.name))
             done = [(stand, self._share(stand)) for stand in sharing]
@@ -222,21 +223,26 @@ class Sharing:
             await loads.publish(tx, self._process, [notice for _, notice in notices])
         return notices
 
-    async def _hear(self, tx: Tx, stands: Sequence[_Stand]) -> dict[str, list[Load]]:
-        """What the other processes say of these models; their grants are kept where they are needed."""
+    async def _calls(self, tx: Tx, stands: Sequence[_Stand]) -> dict[str, list[Load]]:
+        """What the other processes say of their regular calls to these models."""
         names = [stand.model.name for stand in stands]
-        granted, calls = defaultdict[str, list[SlotGrant]](list), defaultdict[str, list[Load]](list)
-        for held in await grants.of_models(tx, names):
+        ttl, recent = round(self._ttl_s * SECOND), round(_RECENT_S * SECOND)
+        calls = defaultdict[str, list[Load]](list)
+        for said in await loads.of_models(tx, names, ttl=ttl, recent=recent):
+            if said.process != self._process:
+                calls[said.model].append(said)
+        return calls
+
+    async def _hear(self, tx: Tx, stands: Sequence[_Stand]) -> None:
+        """What the others hold of these models."""
+        granted = defaultdict[str, list[SlotGrant]](list)
+        for held in await grants.of_models(tx, [stand.model.name for stand in stands]):
             if surely_ended(held.ground):
                 await grants.give_back(tx, held.worker, [held.model])
             elif held.worker != self._process:
                 granted[held.model].append(held)
-        for said in await loads.of_models(tx, names, ttl=round(self._ttl_s * SECOND), recent=round(_RECENT_S * SECOND)):
-            if said.process != self._process:
-                calls[said.model].append(said)
         for stand in stands:
             stand.others = granted[stand.model.name]
-        return calls
 
     async def _learn(self, tx: Tx, stand: _Stand, calls: Sequence[Load], known: Capacity | None) -> None:
         """One of the workers that have lines leads, that of the lowest id: it hears all signals, and learns."""
