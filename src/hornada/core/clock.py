@@ -31,4 +31,30 @@ class SystemClock:
         return time.clock_gettime(_BOOTTIME)
 
 
+class SharedClock(SystemClock):
+    """The machine's clocks, the one for people set by what all processes of a ledger agree on: the ledger's time.
+
+    A deadline is then the same moment on every machine. Below ``TOLERANCE_S`` the machine's own clock stands, so that
+    the time it takes to ask does not make it jitter.
+    """
+
+    TOLERANCE_S = 0.5
+
+    def __init__(self) -> None:
+        self.ahead = 0
+        """Microseconds by which the ledger's clock is ahead of the machine's."""
+
+    def now(self) -> int:
+        """Microseconds since 1970, UTC, as the ledger would say."""
+        return super().now() + self.ahead
+
+    def agree(self, told: int, asked: int) -> bool:
+        """The ledger ``told`` its time after it was ``asked`` at this time of ours; whether that changes ours."""
+        differs = told - (asked + self.now()) // 2
+        if abs(differs) < self.TOLERANCE_S * SECOND:
+            return False
+        self.ahead += differs
+        return True
+
+
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -5,12 +5,12 @@ import logging
 import math
 from collections.abc import Callable
 
-from hornada.core.clock import SECOND, Clock
+from hornada.core.clock import SECOND, Clock, SharedClock
 from hornada.core.errors import Unavailable
 from hornada.core.ids import new_id
 from hornada.engine.brake import Brake
 from hornada.store import worker as workers
-from hornada.store.database import Database
+from hornada.store.database import Database, Tx
 from hornada.store.worker import Crew
 
 log = logging.getLogger("hornada")
@@ -108,6 +108,7 @@ class Membership:
         ttl, owner = round(self._ttl_s * SECOND), self.owner
         tried, self._tried = self._tried, True
         async with self._db.write(durable=False) as tx:
+            await agree(tx, self._clock)
             if not (tried and await workers.renew(tx, owner, ttl)):
                 owner = new_id() if tried else owner  # the answer to its first try may have been lost
                 await workers.join(tx, owner, self.role, self._host, ttl)
@@ -124,6 +125,14 @@ class Membership:
         if idle != self._idle:
             log.log(logging.WARNING if idle else logging.INFO, "no worker is alive" if idle else "a worker is alive")
         self._idle = idle
+
+
+async def agree(tx: Tx, clock: Clock) -> None:
+    """Has this process's clock say what the ledger's does, where several share it."""
+    if isinstance(clock, SharedClock):
+        asked = clock.now()
+        if clock.agree(await workers.now(tx), asked):
+            log.warning("the database's clock is %+.1f s ahead of this machine's and counts", clock.ahead / SECOND)
 
 
 class Alone:

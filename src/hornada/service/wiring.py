@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hornada.core.batch import Status
-from hornada.core.clock import Clock, SystemClock
+from hornada.core.clock import Clock, SharedClock, SystemClock
 from hornada.core.errors import HornadaError
 from hornada.engine.looper import Looper
-from hornada.engine.membership import Membership
+from hornada.engine.membership import Membership, agree
 from hornada.engine.news import Topic
 from hornada.service.installation import Installation, spelling
 from hornada.service.loops import Loops
@@ -49,7 +49,7 @@ class Engine(Parts):
         Raises Unavailable when the ledger cannot be opened, Broken when its schema is too new (or too old, where it is
         not to be migrated), ValueError for a URL that is none.
         """
-        clock = clock or SystemClock()
+        clock = clock or (SharedClock() if installation.shared else SystemClock())
         db = await connect(installation.database, clock)
         engine: Engine | None = None
         try:
@@ -60,6 +60,7 @@ class Engine(Parts):
             if not installation.shared:
                 await engine.reaper.void(engine.owner)
             async with db.read() as tx:
+                await agree(tx, clock)
                 engine.models.overlay(await shelf(tx))
         except BaseException:
             if engine is not None and engine._guard is not None:

@@ -27,6 +27,14 @@ class Ended(Struct, frozen=True):
     host: str
 
 
+async def now(tx: Tx) -> int:
+    """The ledger's time, in microseconds since 1970."""
+    row = await tx.row("SELECT {now} AS told")
+    assert row is not None
+    told: int = row["told"]
+    return told
+
+
 async def join(tx: Tx, worker: str, role: str, host: str, ttl: int) -> None:
     """Adds a process that is alive for ``ttl`` microseconds from now."""
     await tx.run(
