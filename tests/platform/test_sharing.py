@@ -19,6 +19,7 @@ from tests.conftest import weed_or_not
 from tests.database_server import DatabaseServer
 from tests.object_store import CREDENTIALS, ObjectStore
 from tests.platform.operator import ended, half_way
+from tests.platform.test_shapes import ended_in_the_end
 from tests.platform.work import Work
 
 CAPACITY = 8
@@ -119,6 +120,23 @@ def test_a_worker_that_is_stopped_keeps_its_slots_until_its_calls_have_ended(fle
     first.running.send(signal.SIGCONT)
     time.sleep(1)
     assert fleet.peak == CAPACITY
+
+
+def test_the_capacity_holds_through_a_crash_of_the_database(fleet: Fleet, database: DatabaseServer) -> None:
+    """What it forgets of the last moments has only ever held more back."""
+    api, _ = fleet.start("api", "api"), fleet.start("first", "worker")
+    client, work = api.client, fleet.work
+    batch = client.submit(work.lines(400, delay=0.1))
+    half_way(client, batch, 20)
+    fleet.start("second", "worker")
+    until(lambda: work.calls() > 100)
+    database.stop_hard()
+    database.start()
+    third = fleet.start("third", "worker")
+    found = ended_in_the_end(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (400, 0))
+    assert fleet.peak == CAPACITY
+    assert third.terminate() == 0
 
 
 def test_lines_make_way_for_regular_calls_of_another_process(fleet: Fleet) -> None:
