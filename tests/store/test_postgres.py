@@ -83,3 +83,18 @@ async def test_processes_that_migrate_at_once_do_not_meet(fresh_postgres: Callab
     connection = await asyncpg.connect(url)
     assert await connection.fetchval("SELECT count(*) FROM schema_version") >= 1
     await connection.close()
+
+
+async def test_no_more_connections_are_opened_than_allowed(shared_postgres: str, clock: Hands) -> None:
+    db = await connect(shared_postgres, clock, connections=4)
+    pids: set[int] = set()
+
+    async def ask() -> None:
+        async with db.read() as tx:
+            row = await tx.row("SELECT pg_backend_pid() AS pid, pg_sleep(0.01)")
+            assert row is not None
+            pids.add(row["pid"])
+
+    await asyncio.gather(*(ask() for _ in range(20)))
+    await db.close()
+    assert 1 < len(pids) <= 4

@@ -36,7 +36,7 @@ def toml(config: Config) -> Iterator[str]:
     yield from _section("server", flat)
     yield from _section("server.dialects", server.dialects)
     storage: dict[str, Any] = {"database": masked(config.storage.database), "blobs": masked(config.storage.blobs)}
-    storage["migrate"] = config.storage.migrate
+    storage |= {"migrate": config.storage.migrate, "connections": config.storage.connections}
     yield from _section("storage", storage)
     yield from _section("limits", {name: getattr(limits, name) for name in limits.__struct_fields__})
     yield from _section("billing", {name: getattr(config.billing, name) for name in config.billing.__struct_fields__})

@@ -77,6 +77,7 @@ def _storage(given: Raw, data: str) -> StorageSettings:
         database=given.get("database", f"sqlite:///{data}/ledger.db"),
         blobs=given.get("blobs", f"file://{data}/blobs"),
         migrate=given.get("migrate", True),
+        connections=given.get("connections", 8),
     )
 
 

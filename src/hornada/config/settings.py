@@ -87,6 +87,7 @@ STORAGE = (
         "Bring the ledger up to date at the start; when false, an older one is refused until `hornada migrate` was run",
         default=True,
     ),
+    Setting("storage.connections", whole(4, 100), "Most connections to PostgreSQL, beside the one that listens", 8),
 )
 
 ENGINE = rows(

@@ -52,11 +52,15 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
 
 class StorageSettings(Struct, frozen=True, kw_only=True):
-    """The two URLs under which everything lies. ``migrate``: whether a start brings the ledger up to date."""
+    """The two URLs under which everything lies. ``migrate``: whether a start brings the ledger up to date.
+
+    ``connections``: the most that a process has to PostgreSQL, beside one that listens.
+    """
 
     database: str = f"sqlite:///{DEFAULT_DATA}/ledger.db"
     blobs: str = f"file://{DEFAULT_DATA}/blobs"
     migrate: bool = True
+    connections: int = 8
 
     @property
     def shared(self) -> bool:

@@ -28,6 +28,8 @@ class Installation:
     blobs: str
     migrate: bool = True
     """Whether an older ledger is brought up to date, or refused."""
+    connections: int = 8
+    """The most to PostgreSQL, beside the one that listens."""
     folders: Sequence[Path] = ()
     """On whose disks room is to be kept."""
     keep: Path | None = None

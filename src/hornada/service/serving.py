@@ -235,6 +235,7 @@ def installation(config: Config) -> Installation:
         database=config.storage.database,
         blobs=config.storage.blobs,
         migrate=config.storage.migrate,
+        connections=config.storage.connections,
         shared=config.storage.shared,
         role=config.role,
         lease_ttl_s=config.engine.lease_ttl_s,

@@ -50,7 +50,7 @@ class Engine(Parts):
         not to be migrated), ValueError for a URL that is none.
         """
         clock = clock or (SharedClock() if installation.shared else SystemClock())
-        db = await connect(installation.database, clock)
+        db = await connect(installation.database, clock, installation.connections)
         engine: Engine | None = None
         try:
             engine = cls(installation, db, clock)

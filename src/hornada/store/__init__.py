@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 __all__ = ["connect", "exclusive_lock"]
 
 
-async def connect(url: str, clock: Clock) -> Database:
+async def connect(url: str, clock: Clock, connections: int = 8) -> Database:
     """Opens the ledger at ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/db``.
 
     SQLite takes its time from ``clock``. PostgreSQL tells the time itself, the same for every process, unless
-    ``clock`` is another than the machine's: then that is bound, so that a test can set it.
+    ``clock`` is another than the machine's: then that is bound, so that a test can set it. ``connections``: the most
+    that PostgreSQL gets.
 
     Raises ValueError for any other URL; Unavailable when a file cannot be opened (PostgreSQL: at the first use).
     """
@@ -28,7 +29,7 @@ async def connect(url: str, clock: Clock) -> Database:
     if scheme in {"postgresql", "postgres"}:
         from hornada.store.postgres import Postgres
 
-        return Postgres(url, None if isinstance(clock, SystemClock) else clock)
+        return Postgres(url, None if isinstance(clock, SystemClock) else clock, connections)
     message = f"a database is sqlite:///file or postgresql://user@host/name, not {scheme}://…"
     raise ValueError(message)
 

@@ -17,7 +17,6 @@ from hornada.store.database import Row, Tx, Value
 from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_postgres
 
-CONNECTIONS = 8
 _CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 60.0
 _AWAY = (
@@ -37,8 +36,9 @@ class Postgres:
     ``clock`` None: the server's time; else this clock's, bound to each statement that asks.
     """
 
-    def __init__(self, url: str, clock: Clock | None) -> None:
+    def __init__(self, url: str, clock: Clock | None, connections: int) -> None:
         self._url = url
+        self._connections = connections
         self._clock = clock
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
@@ -89,7 +89,7 @@ class Postgres:
                 self._pool = await asyncpg.create_pool(
                     self._url,
                     min_size=0,
-                    max_size=CONNECTIONS,
+                    max_size=self._connections,
                     timeout=_CONNECT_TIMEOUT_S,
                     command_timeout=_COMMAND_TIMEOUT_S,
                     reset=_nothing,
