@@ -144,6 +144,15 @@ async def test_lines_that_find_no_slot_ask_for_some_at_once(yard: Yard) -> None:
     assert a.gate.allowed == 8
 
 
+async def test_who_waits_for_slots_does_not_ask_again_and_again(yard: Yard) -> None:
+    a, b = await yard.process("a", waiting=500), await yard.process("b")
+    await yard.turns(a)
+    for _ in range(10):
+        assert not b.gate.want()
+        await b.sharing.once()
+    assert (b.rung, b.db.writes) == (1, 2)  # and one to sweep
+
+
 async def test_a_second_worker_gets_its_half_as_the_lines_of_the_first_end(yard: Yard) -> None:
     a, b = await yard.process("a", waiting=500), await yard.process("b", waiting=500)
     assert await yard.turns(a) == [8]

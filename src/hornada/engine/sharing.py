@@ -7,6 +7,7 @@ there is room for, whoever joins, sleeps or dies. A process in which nothing hap
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND, Clock
@@ -147,12 +148,15 @@ class Sharing:
 
     def _prepare(self, gate: Gate) -> None:
         gate.leads = False
-        gate.on_want = self._want if self._lines else None
+        gate.on_want = partial(self._want, gate.name) if self._lines else None
         gate.grant(0, float("inf"))
 
-    def _want(self) -> None:
-        self._urgent = True
-        self._bell()
+    def _want(self, model: str) -> None:
+        """There are lines and no slot for them; what everybody knows already is not said again before its time."""
+        stand = self._stands.get(model)
+        if stand is None or not stand.wants:
+            self._urgent = True
+            self._bell()
 
     # ---------------------------------------------------------------- what happens here
 
