@@ -39,7 +39,10 @@ function Inside() {
     if (who && !arriving) document.querySelector("main h1")?.focus({ preventScroll: true });
     if (who) arriving = false;
   }, [place, Boolean(who)]);
-  if (!who) return html`<main class="alone">${error ? html`<${Fault} error=${error} retry=${ask} />` : html`<${Waiting} />`}</main>`;
+  if (!who)
+    return html`<main class="alone">
+      ${error ? html`<${Fault} error=${error} retry=${ask} />` : html`<${Waiting} />`}
+    </main>`;
   const { Page, section, params } = pageOf(at, who);
   return html`<${Frame} section=${section}><${Page} key=${place} ...${params} query=${at.query} /></${Frame}>`;
 }

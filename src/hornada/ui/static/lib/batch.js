@@ -2,7 +2,16 @@
 import { call, get, post } from "./api.js";
 import { isOperator } from "./session.js";
 
-export const STATUSES = ["validating", "in_progress", "finalizing", "completed", "failed", "cancelling", "cancelled", "expired"];
+export const STATUSES = [
+  "validating",
+  "in_progress",
+  "finalizing",
+  "completed",
+  "failed",
+  "cancelling",
+  "cancelled",
+  "expired",
+];
 export const LIVE = ["validating", "in_progress", "finalizing", "cancelling"];
 const PAUSABLE = ["validating", "in_progress"];
 

@@ -8,7 +8,10 @@ const KEPT = 900;
 
 // Calls `tell` with each event's data until the stream ends; raises what `send` raises.
 async function listen(id, tell, abort) {
-  const answer = await send("GET", `/batches/${encodeURIComponent(id)}/events`, { signal: abort, accept: "text/event-stream" });
+  const answer = await send("GET", `/batches/${encodeURIComponent(id)}/events`, {
+    signal: abort,
+    accept: "text/event-stream",
+  });
   let data = [];
   for await (const line of lines(answer)) {
     const text = line.replace(/\r$/, "");
@@ -43,7 +46,8 @@ export function useBatch(id) {
       const { total, completed, failed } = found.request_counts;
       const at = Date.now() / 1000;
       const last = samples.current[samples.current.length - 1];
-      if (total > 0 && (!last || at - last.at >= 0.4 || !live(found))) samples.current = [...samples.current, { at, done: completed + failed, failed, total }].slice(-KEPT);
+      if (total > 0 && (!last || at - last.at >= 0.4 || !live(found)))
+        samples.current = [...samples.current, { at, done: completed + failed, failed, total }].slice(-KEPT);
       setBatch(found);
       setError(null);
     };

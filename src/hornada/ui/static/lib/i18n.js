@@ -44,11 +44,14 @@ function maker(Kind, options) {
 const NONE = "–";
 
 export function number(value, options = {}) {
-  return value === null || value === undefined ? NONE : maker(Intl.NumberFormat, { useGrouping: true, ...options }).format(value);
+  return value === null || value === undefined
+    ? NONE
+    : maker(Intl.NumberFormat, { useGrouping: true, ...options }).format(value);
 }
 
 export const compact = (value) => number(value, { notation: "compact", maximumFractionDigits: 1 });
-export const percent = (part) => number(part, { style: "percent", maximumFractionDigits: part > 0 && part < 0.01 ? 2 : 0 });
+export const percent = (part) =>
+  number(part, { style: "percent", maximumFractionDigits: part > 0 && part < 0.01 ? 2 : 0 });
 
 export function money(micros, currency) {
   if (micros === null || micros === undefined) return NONE;
@@ -65,27 +68,45 @@ export function money(micros, currency) {
 export function size(bytes) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
   const step = bytes > 0 ? Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3)) : 0;
-  return number(bytes / 1000 ** step, { style: "unit", unit: units[step], unitDisplay: step ? "short" : "long", maximumFractionDigits: step ? 1 : 0 });
+  return number(bytes / 1000 ** step, {
+    style: "unit",
+    unit: units[step],
+    unitDisplay: step ? "short" : "long",
+    maximumFractionDigits: step ? 1 : 0,
+  });
 }
 
 export function moment(seconds) {
-  return seconds ? maker(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "short" }).format(seconds * 1000) : NONE;
+  return seconds
+    ? maker(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "short" }).format(seconds * 1000)
+    : NONE;
 }
 
 export const clock = (seconds) => maker(Intl.DateTimeFormat, { timeStyle: "medium" }).format(seconds * 1000);
-export const day = (text) => maker(Intl.DateTimeFormat, { day: "numeric", month: "short", timeZone: "UTC" }).format(new Date(text));
+export const day = (text) =>
+  maker(Intl.DateTimeFormat, { day: "numeric", month: "short", timeZone: "UTC" }).format(new Date(text));
 
 export function since(seconds) {
   if (!seconds) return NONE;
   const ago = seconds - Date.now() / 1000;
-  const [unit, length] = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]].find(([, each]) => Math.abs(ago) >= each) ?? ["second", 1];
+  const [unit, length] = [
+    ["day", 86400],
+    ["hour", 3600],
+    ["minute", 60],
+    ["second", 1],
+  ].find(([, each]) => Math.abs(ago) >= each) ?? ["second", 1];
   return maker(Intl.RelativeTimeFormat, { numeric: "auto", style: "short" }).format(Math.round(ago / length), unit);
 }
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NONE;
   const whole = Math.max(0, Math.round(seconds));
-  const parts = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const parts = [
+    ["day", 86400],
+    ["hour", 3600],
+    ["minute", 60],
+    ["second", 1],
+  ];
   const from = parts.findIndex(([, each]) => whole >= each);
   const shown = from < 0 ? [["second", 1]] : parts.slice(from, from + 2);
   let rest = whole;

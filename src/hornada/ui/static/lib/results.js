@@ -6,20 +6,37 @@ export const PAGE = 10;
 export function textOf(body) {
   if (typeof body === "string") return body;
   const choice = body?.choices?.[0];
-  if (choice) return content(choice.message?.content ?? choice.text) || choice.message?.refusal || calls(choice.message?.tool_calls) || choice.message?.reasoning_content || "";
-  if (Array.isArray(body?.output)) return body.output.flatMap((item) => item.content ?? []).map((part) => part.text ?? part.refusal ?? "").join("");
+  if (choice)
+    return (
+      content(choice.message?.content ?? choice.text) ||
+      choice.message?.refusal ||
+      calls(choice.message?.tool_calls) ||
+      choice.message?.reasoning_content ||
+      ""
+    );
+  if (Array.isArray(body?.output))
+    return body.output
+      .flatMap((item) => item.content ?? [])
+      .map((part) => part.text ?? part.refusal ?? "")
+      .join("");
   return body === undefined || body === null ? "" : JSON.stringify(body, null, 1);
 }
 
 export function askedOf(body) {
-  if (Array.isArray(body?.messages)) return body.messages.map((message) => ({ role: String(message?.role ?? ""), text: content(message?.content) || calls(message?.tool_calls) }));
+  if (Array.isArray(body?.messages))
+    return body.messages.map((message) => ({
+      role: String(message?.role ?? ""),
+      text: content(message?.content) || calls(message?.tool_calls),
+    }));
   const input = body?.prompt ?? body?.input ?? body?.query;
   return [{ role: "", text: typeof input === "string" ? input : JSON.stringify(input ?? body, null, 1) }];
 }
 
 function content(value) {
   if (typeof value === "string") return value;
-  return Array.isArray(value) ? value.map((part) => part?.text ?? part?.refusal ?? `[${part?.type ?? "?"}]`).join("\n") : "";
+  return Array.isArray(value)
+    ? value.map((part) => part?.text ?? part?.refusal ?? `[${part?.type ?? "?"}]`).join("\n")
+    : "";
 }
 
 const calls = (value) => (value?.length ? JSON.stringify(value, null, 1) : "");
@@ -27,7 +44,11 @@ const calls = (value) => (value?.length ? JSON.stringify(value, null, 1) : "");
 export function faultOf({ response, error }) {
   if (error) return { code: error.code, message: error.message };
   const found = response?.body?.error ?? response?.body;
-  return { code: found?.code ?? found?.type, message: found?.message ?? (typeof found === "string" ? found : JSON.stringify(found)), status: response?.status_code };
+  return {
+    code: found?.code ?? found?.type,
+    message: found?.message ?? (typeof found === "string" ? found : JSON.stringify(found)),
+    status: response?.status_code,
+  };
 }
 
 // Results behind line `after`: { data, last, has_more }. `text` is looked for in all of a line, whatever its case.
@@ -36,7 +57,9 @@ export async function results(id, { after = 0, status = "all", text = "" }, abor
   const stop = new AbortController();
   abort?.addEventListener("abort", () => stop.abort());
   const sought = text.toLowerCase();
-  const answer = await send("GET", withQuery(`/batches/${encodeURIComponent(id)}/results`, { after, status, limit }), { signal: stop.signal });
+  const answer = await send("GET", withQuery(`/batches/${encodeURIComponent(id)}/results`, { after, status, limit }), {
+    signal: stop.signal,
+  });
   const data = [];
   for await (const line of lines(answer)) {
     if (!line || (sought && !fits(line, sought))) continue;
@@ -50,7 +73,10 @@ export async function results(id, { after = 0, status = "all", text = "" }, abor
 
 // Escapes may hide what is sought, so only a line that was decoded surely lacks it.
 function fits(line, sought) {
-  return line.toLowerCase().includes(sought) || (line.includes("\\") && strings(JSON.parse(line)).some((each) => each.toLowerCase().includes(sought)));
+  return (
+    line.toLowerCase().includes(sought) ||
+    (line.includes("\\") && strings(JSON.parse(line)).some((each) => each.toLowerCase().includes(sought)))
+  );
 }
 
 function strings(value) {

@@ -3,7 +3,10 @@ import { signal } from "./signal.js";
 
 function parse() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return { path: path.split("/").filter(Boolean).map(decodeURIComponent), query: Object.fromEntries(new URLSearchParams(query)) };
+  return {
+    path: path.split("/").filter(Boolean).map(decodeURIComponent),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 export const route = signal(parse());

@@ -17,8 +17,7 @@ const ROLES = ["member", "admin"];
 export function Organization({ organization, reload }) {
   const at = `/admin/organizations/${organization.id}`;
   const members = usePages((after, abort) => get(`${at}/members`, { limit: 50, after }, abort), [at]);
-  return html`
-    ${isOperator() && html`<${Standing} organization=${organization} at=${at} reload=${reload} />`}
+  return html` ${isOperator() && html`<${Standing} organization=${organization} at=${at} reload=${reload} />`}
     <div class="columns even">
       <div class="column"><${Keys} at=${at} members=${members.items} /></div>
       <div class="column"><${Members} at=${at} pages=${members} /></div>
@@ -52,8 +51,21 @@ function Standing({ organization, at, reload }) {
     },
   };
   const fields = {
-    credit: html`<${Field} label=${t("credit.amount", { currency: me.value.currency })} name="amount" type="number" min="0" step="any" required hint=${t("credit.hint")} /><${Field} label=${t("credit.note")} name="note" maxlength="512" />`,
-    plan: html`<${Field} label=${t("plan")} name="plan" value=${organization.plan} options=${(plans.data?.data ?? []).map((each) => [each.id, each.id])} />`,
+    credit: html`<${Field}
+        label=${t("credit.amount", { currency: me.value.currency })}
+        name="amount"
+        type="number"
+        min="0"
+        step="any"
+        required
+        hint=${t("credit.hint")}
+      /><${Field} label=${t("credit.note")} name="note" maxlength="512" />`,
+    plan: html`<${Field}
+      label=${t("plan")}
+      name="plan"
+      value=${organization.plan}
+      options=${(plans.data?.data ?? []).map((each) => [each.id, each.id])}
+    />`,
     rename: html`<${Field} label=${t("name")} name="name" value=${organization.name} required maxlength="200" />`,
     erase: html`<${Field} label=${t("organization.erase.name", { name: organization.name })} name="name" required />`,
   };
@@ -92,11 +104,23 @@ function Members({ at, pages }) {
     say(t("member.removed", { name: asked.name }));
     pages.reload();
   };
-  const role = (value) => html`<${Field} label=${t("role")} name="role" value=${value} options=${ROLES.map((each) => [each, t(`role.${each}`)])} />`;
+  const role = (value) =>
+    html`<${Field}
+      label=${t("role")}
+      name="role"
+      value=${value}
+      options=${ROLES.map((each) => [each, t(`role.${each}`)])}
+    />`;
   const columns = [
     { key: "name", name: t("member"), cell: (row) => html`<bdi class="strong">${row.name}</bdi>` },
     { key: "role", name: t("role"), cell: (row) => html`<span class="tag">${t(`role.${row.role}`)}</span>` },
-    { key: "actions", name: "", kind: "actions-cell", cell: (row) => html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("member.role.of", { name: row.name })} onClick=${() => ask({ ...row, what: "role" })}>${t("role")}</${Button}><${Button} kind="quiet" iconOnly icon="trash" aria-label=${t("member.remove.of", { name: row.name })} onClick=${() => ask({ ...row, what: "remove" })} /></div>` },
+    {
+      key: "actions",
+      name: "",
+      kind: "actions-cell",
+      cell: (row) =>
+        html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("member.role.of", { name: row.name })} onClick=${() => ask({ ...row, what: "role" })}>${t("role")}</${Button}><${Button} kind="quiet" iconOnly icon="trash" aria-label=${t("member.remove.of", { name: row.name })} onClick=${() => ask({ ...row, what: "remove" })} /></div>`,
+    },
   ];
   return html`<${Card} flush title=${t("members")} actions=${html`<${Button} icon="plus" onClick=${() => ask({ what: "add" })}>${t("member.add")}</${Button}>`}>
     <${Loaded} of=${pages}>${() => html`<${Table} label=${t("members")} columns=${columns} rows=${pages.items} />`}</${Loaded}><${Pager} pages=${pages} />
@@ -112,7 +136,10 @@ function Keys({ at, members }) {
   const [secret, setSecret] = useState(null);
   const names = Object.fromEntries(members.map((each) => [each.id, each.name]));
   const create = async ({ name, member, days, models, rate }) => {
-    const listed = models.split(",").map((each) => each.trim()).filter(Boolean);
+    const listed = models
+      .split(",")
+      .map((each) => each.trim())
+      .filter(Boolean);
     const made = await post(`${at}/keys`, {
       name,
       member_id: member,
@@ -128,22 +155,47 @@ function Keys({ at, members }) {
     say(t("key.revoked", { name: asked.name }));
     pages.reload();
   };
-  const ended = (row) => (row.revoked_at ? "revoked" : row.expires_at && row.expires_at * 1000 < Date.now() ? "expired" : "active");
+  const ended = (row) =>
+    row.revoked_at ? "revoked" : row.expires_at && row.expires_at * 1000 < Date.now() ? "expired" : "active";
   const columns = [
-    { key: "name", name: t("key"), cell: (row) => html`<bdi class="strong">${row.name}</bdi><span class="note sub"><bdi>${names[row.member_id] ?? ""}</bdi></span>` },
-    { key: "state", name: t("status"), cell: (row) => html`<span class="status ${ended(row)}"><span class="dot" />${t(`key.${ended(row)}`)}</span>` },
-    { key: "used", name: t("key.used"), cell: (row) => (row.last_used_at ? html`<${Time} at=${row.last_used_at} relative />` : t("never")) },
-    { key: "actions", name: "", kind: "actions-cell", cell: (row) => ended(row) === "active" && html`<${Button} kind="danger-quiet tiny" aria-label=${t("key.revoke.of", { name: row.name })} onClick=${() => ask(row)}>${t("key.revoke")}</${Button}>` },
+    {
+      key: "name",
+      name: t("key"),
+      cell: (row) =>
+        html`<bdi class="strong">${row.name}</bdi
+          ><span class="note sub"><bdi>${names[row.member_id] ?? ""}</bdi></span>`,
+    },
+    {
+      key: "state",
+      name: t("status"),
+      cell: (row) => html`<span class="status ${ended(row)}"><span class="dot" />${t(`key.${ended(row)}`)}</span>`,
+    },
+    {
+      key: "used",
+      name: t("key.used"),
+      cell: (row) => (row.last_used_at ? html`<${Time} at=${row.last_used_at} relative />` : t("never")),
+    },
+    {
+      key: "actions",
+      name: "",
+      kind: "actions-cell",
+      cell: (row) =>
+        ended(row) === "active" &&
+        html`<${Button} kind="danger-quiet tiny" aria-label=${t("key.revoke.of", { name: row.name })} onClick=${() => ask(row)}>${t("key.revoke")}</${Button}>`,
+    },
   ];
   return html`<${Card} flush title=${t("keys")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => ask("new")} disabled=${!members.length}>${t("key.create")}</${Button}>`}>
     <${Loaded} of=${pages}>${() => html`<${Table} label=${t("keys")} columns=${columns} rows=${pages.items} none=${t("key.none")} noneText=${members.length ? undefined : t("key.members")} noneIcon="key" />`}</${Loaded}><${Pager} pages=${pages} />
-    ${asked === "new" && html`<${Ask} title=${t("key.create")} yes=${t("create")} act=${create} onClose=${() => ask(null)}>
+    ${
+      asked === "new" &&
+      html`<${Ask} title=${t("key.create")} yes=${t("create")} act=${create} onClose=${() => ask(null)}>
       <${Field} label=${t("name")} name="name" required maxlength="200" />
       <${Field} label=${t("member")} name="member" options=${members.map((each) => [each.id, each.name])} />
       <${Field} label=${t("key.days")} name="days" type="number" min="1" max="36500" hint=${t("key.days.hint")} />
       <${Field} label=${t("key.models")} name="models" hint=${t("key.models.hint")} />
       <${Field} label=${t("key.rate")} name="rate" type="number" min="1" hint=${t("key.rate.hint")} />
-    </${Ask}>`}
+    </${Ask}>`
+    }
     ${asked && asked !== "new" && html`<${Ask} title=${t("key.revoke")} text=${t("key.revoke.text", { name: asked.name })} yes=${t("key.revoke")} kind="danger" act=${revoke} onClose=${() => ask(null)} />`}
     ${secret && html`<${Dialog} title=${t("key.made")} onClose=${() => setSecret(null)}><div class="form"><div class="alert warn"><${Icon} name="warning" /><p>${t("key.once")}</p></div><code class="secret" tabindex="0" aria-label=${t("key")}>${secret.key}</code><div class="actions end"><${Copy} text=${secret.key} label=${t("key.copy")} /><${Button} kind="primary" onClick=${() => setSecret(null)}>${t("key.kept")}</${Button}></div></div></${Dialog}>`}
   </${Card}>`;

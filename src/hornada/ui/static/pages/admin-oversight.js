@@ -22,9 +22,17 @@ export function EveryBatch() {
 }
 
 function Batches({ organization, names }) {
-  const pages = usePages((after, abort) => get("/admin/batches", { limit: 25, after, organization }, abort), [organization], (data) => (data?.data.some(live) ? 3000 : 15_000));
+  const pages = usePages(
+    (after, abort) => get("/admin/batches", { limit: 25, after, organization }, abort),
+    [organization],
+    (data) => (data?.data.some(live) ? 3000 : 15_000),
+  );
   const columns = batchColumns();
-  columns.splice(1, 0, { key: "organization", name: t("organization"), cell: (row) => html`<bdi>${names[row.organization_id] ?? row.organization_id}</bdi>` });
+  columns.splice(1, 0, {
+    key: "organization",
+    name: t("organization"),
+    cell: (row) => html`<bdi>${names[row.organization_id] ?? row.organization_id}</bdi>`,
+  });
   return html`<${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("admin.batches")} columns=${columns} rows=${pages.items} none=${t("batches.none")} noneIcon="batches" />`}</${Loaded}><${Pager} pages=${pages} />`;
 }
 
@@ -33,14 +41,37 @@ export function Audit() {
 }
 
 function Entries({ organization, names }) {
-  const pages = usePages((after, abort) => get("/admin/audit", { limit: 25, after, organization }, abort), [organization]);
+  const pages = usePages(
+    (after, abort) => get("/admin/audit", { limit: 25, after, organization }, abort),
+    [organization],
+  );
   const columns = [
     { key: "at", name: t("audit.at"), cell: (row) => html`<${Time} at=${row.created_at} />` },
     { key: "action", name: t("audit.action"), cell: (row) => html`<code class="code">${row.action}</code>` },
-    { key: "actor", name: t("audit.actor"), cell: (row) => (row.actor === "operator" ? t("role.operator") : html`<${Id} text=${row.actor} short />`) },
-    { key: "organization", name: t("organization"), cell: (row) => html`<bdi>${names[row.organization_id] ?? row.organization_id ?? "–"}</bdi>` },
+    {
+      key: "actor",
+      name: t("audit.actor"),
+      cell: (row) => (row.actor === "operator" ? t("role.operator") : html`<${Id} text=${row.actor} short />`),
+    },
+    {
+      key: "organization",
+      name: t("organization"),
+      cell: (row) => html`<bdi>${names[row.organization_id] ?? row.organization_id ?? "–"}</bdi>`,
+    },
     { key: "target", name: t("audit.target"), cell: (row) => html`<${Id} text=${row.target} short />` },
-    { key: "detail", name: t("audit.detail"), cell: (row) => (Object.keys(row.detail).length ? html`<code class="detail">${Object.entries(row.detail).filter(([, value]) => value !== null).map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ")}</code>` : "–") },
+    {
+      key: "detail",
+      name: t("audit.detail"),
+      cell: (row) =>
+        Object.keys(row.detail).length
+          ? html`<code class="detail"
+              >${Object.entries(row.detail)
+                .filter(([, value]) => value !== null)
+                .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
+                .join(" · ")}</code
+            >`
+          : "–",
+    },
   ];
   return html`<${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("admin.audit")} columns=${columns} rows=${pages.items} none=${t("audit.none")} />`}</${Loaded}><${Pager} pages=${pages} />`;
 }

@@ -14,7 +14,14 @@ import { Audit, EveryBatch } from "./admin-oversight.js";
 import { Organization } from "./admin-organization.js";
 import { Plans } from "./admin-plans.js";
 
-const TABS = { organizations: Organizations, plans: Plans, models: CatalogModels, aliases: Aliases, batches: EveryBatch, audit: Audit };
+const TABS = {
+  organizations: Organizations,
+  plans: Plans,
+  models: CatalogModels,
+  aliases: Aliases,
+  batches: EveryBatch,
+  audit: Audit,
+};
 
 export function Admin({ tab }) {
   if (!isOperator()) return html`<${OrganizationPage} id=${me.value.organization.id} own />`;
@@ -43,17 +50,29 @@ function Organizations() {
     pages.reload();
   };
   const columns = [
-    { key: "name", name: t("organization"), cell: (row) => html`<a class="row-link" href=${to(`admin/organizations/${row.id}`)}><bdi>${row.name}</bdi></a>` },
-    { key: "status", name: t("status"), cell: (row) => html`<span class="status ${row.status}"><span class="dot" />${t(`organization.${row.status}`)}</span>` },
+    {
+      key: "name",
+      name: t("organization"),
+      cell: (row) => html`<a class="row-link" href=${to(`admin/organizations/${row.id}`)}><bdi>${row.name}</bdi></a>`,
+    },
+    {
+      key: "status",
+      name: t("status"),
+      cell: (row) =>
+        html`<span class="status ${row.status}"><span class="dot" />${t(`organization.${row.status}`)}</span>`,
+    },
     { key: "plan", name: t("plan"), cell: (row) => html`<span class="tag">${row.plan}</span>` },
     { key: "created", name: t("created"), cell: (row) => html`<${Time} at=${row.created_at} relative />` },
   ];
   return html`<${Card} flush title=${t("admin.organizations")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => add(true)}>${t("organization.create")}</${Button}>`}>
     <${Loaded} of=${pages}>${() => html`<${Table} label=${t("admin.organizations")} columns=${columns} rows=${pages.items} none=${t("organization.none")} noneIcon="admin" />`}</${Loaded}>
     <${Pager} pages=${pages} />
-    ${adding && html`<${Ask} title=${t("organization.create")} yes=${t("create")} act=${create} onClose=${() => add(false)}>
+    ${
+      adding &&
+      html`<${Ask} title=${t("organization.create")} yes=${t("create")} act=${create} onClose=${() => add(false)}>
       <${Field} label=${t("name")} name="name" required maxlength="200" />
       <${Field} label=${t("plan")} name="plan" value="default" options=${(plans.data?.data ?? [{ id: "default" }]).map((each) => [each.id, each.id])} />
-    </${Ask}>`}
+    </${Ask}>`
+    }
   </${Card}>`;
 }

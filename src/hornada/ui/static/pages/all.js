@@ -30,7 +30,9 @@ export function pageOf({ path: [first, second, third] }, who) {
       return isAdmin() && !isOperator() ? page(Webhooks, "webhooks", { id: second }) : page(Missing, "");
     case "admin":
       if (!isAdmin()) return page(Missing, "");
-      return second === "organizations" && third ? page(OrganizationPage, "admin", { id: third }) : page(Admin, "admin", { tab: second });
+      return second === "organizations" && third
+        ? page(OrganizationPage, "admin", { id: third })
+        : page(Admin, "admin", { tab: second });
     default:
       return page(Missing, "");
   }

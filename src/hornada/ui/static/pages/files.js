@@ -30,8 +30,17 @@ function List({ purpose }) {
     pages.reload();
   };
   const columns = [
-    { key: "name", name: t("file"), cell: (file) => html`<bdi class="strong">${file.filename}</bdi><span class="note sub"><${Id} text=${file.id} short /></span>` },
-    { key: "purpose", name: t("purpose"), cell: (file) => html`<span class="tag">${t(`purpose.${file.purpose}`)}</span>` },
+    {
+      key: "name",
+      name: t("file"),
+      cell: (file) =>
+        html`<bdi class="strong">${file.filename}</bdi><span class="note sub"><${Id} text=${file.id} short /></span>`,
+    },
+    {
+      key: "purpose",
+      name: t("purpose"),
+      cell: (file) => html`<span class="tag">${t(`purpose.${file.purpose}`)}</span>`,
+    },
     { key: "requests", name: t("lines"), kind: "number", cell: (file) => number(file.metadata?.total_requests) },
     { key: "bytes", name: t("size"), kind: "number", cell: (file) => size(file.bytes) },
     { key: "created", name: t("created"), cell: (file) => html`<${Time} at=${file.created_at} relative />` },
@@ -40,8 +49,25 @@ function List({ purpose }) {
       key: "actions",
       name: "",
       kind: "actions-cell",
-      cell: (file) => html`<div class="actions"><${Button} kind="quiet" iconOnly icon="download" aria-label=${t("files.download", { name: file.filename })} title=${t("download")} onClick=${() => download(`/files/${file.id}/content`, file.filename).catch((error) => say(error.message, "bad"))} />
-        <${Button} kind="quiet" iconOnly icon="trash" aria-label=${t("files.delete", { name: file.filename })} title=${t("delete")} onClick=${() => doom(file)} /></div>`,
+      cell: (file) =>
+        html`<div class="actions">
+          <${Button}
+            kind="quiet"
+            iconOnly
+            icon="download"
+            aria-label=${t("files.download", { name: file.filename })}
+            title=${t("download")}
+            onClick=${() => download(`/files/${file.id}/content`, file.filename).catch((error) => say(error.message, "bad"))}
+          />
+          <${Button}
+            kind="quiet"
+            iconOnly
+            icon="trash"
+            aria-label=${t("files.delete", { name: file.filename })}
+            title=${t("delete")}
+            onClick=${() => doom(file)}
+          />
+        </div>`,
     },
   ];
   return html`<${Card} flush label=${t("nav.files")}>

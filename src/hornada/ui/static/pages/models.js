@@ -10,7 +10,11 @@ import { Ask } from "../parts/dialog.js";
 import { say } from "../parts/notice.js";
 
 export function Models() {
-  const load = useLoad((abort) => get("/models/capacity", {}, abort), [], () => 2000);
+  const load = useLoad(
+    (abort) => get("/models/capacity", {}, abort),
+    [],
+    () => 2000,
+  );
   const aliases = useLoad((abort) => get("/models/aliases", {}, abort), []);
   const [asked, ask] = useState(null);
   const act = async () => {
@@ -22,7 +26,9 @@ export function Models() {
   return html`<${Page} title=${t("nav.models")} lead=${t("models.lead")}>
     <${Loaded} of=${load}>${({ data }) =>
       data.length
-        ? html`<div class="tiles">${data.map((model) => html`<${Tile} key=${model.id} model=${model} names=${(aliases.data?.data ?? []).filter((each) => each.model === model.id)} ask=${ask} />`)}</div>`
+        ? html`<div class="tiles">
+            ${data.map((model) => html`<${Tile} key=${model.id} model=${model} names=${(aliases.data?.data ?? []).filter((each) => each.model === model.id)} ask=${ask} />`)}
+          </div>`
         : html`<${Card} label=${t("nav.models")}><${Empty} title=${t("models.none")} text=${t("models.none.text")} icon="models" /></${Card}>`}</${Loaded}>
     ${asked && html`<${Ask} title=${t(asked.paused ? "model.resume" : "model.pause")} text=${t(asked.paused ? "model.resume.text" : "model.pause.text", { name: asked.id })} yes=${t(asked.paused ? "model.resume" : "model.pause")} act=${act} onClose=${() => ask(null)} />`}
   </${Page}>`;
@@ -37,7 +43,11 @@ function Tile({ model, names, ask }) {
       <dt>${t("model.price")}</dt><dd>${input || output ? t("model.price.text", { input: money(input, me.value.currency), output: money(output, me.value.currency) }) : t("model.price.none")}</dd>
       <dt>${t("model.capacity")}</dt><dd>${model.auto ? t("model.auto", { n: number(model.capacity) }) : number(model.capacity)}</dd>
       <dt>${t("model.endpoints")}</dt><dd>${model.endpoints.map((each) => html`<code class="pill" key=${each}>${each.replace("/v1/", "")}</code>`)}</dd>
-      ${names.length > 0 && html`<dt>${t("model.aliases")}</dt><dd>${names.map((each) => html`<code class="pill" key=${each.id}>${each.alias}</code>`)}</dd>`}
+      ${
+        names.length > 0 &&
+        html`<dt>${t("model.aliases")}</dt>
+          <dd>${names.map((each) => html`<code class="pill" key=${each.id}>${each.alias}</code>`)}</dd>`
+      }
     </dl>
     ${isOperator() && html`<div class="actions"><${Button} icon=${model.paused ? "play" : "pause"} onClick=${() => ask(model)}>${t(model.paused ? "model.resume" : "model.pause")}</${Button}></div>`}
   </${Card}>`;

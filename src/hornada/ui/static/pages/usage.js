@@ -27,14 +27,27 @@ export function UsageChart({ found, by, days }) {
   const sum = values.reduce((all, each) => all + each, 0);
   const scale = by === "amount" ? 1e6 : 1;
   const texts = { y: (value) => shown(by)(value * scale) };
-  return html`<${Chart} label=${label} summary=${t("usage.summary", { sum: shown(by)(sum), days })} xs=${names.map((_, at) => at)} names=${names.map(day)}
-    series=${[{ label: t(`usage.${by}`), colour: by === "amount" ? "accent" : "chart-2", bars: true, values: values.map((value) => value / scale) }]} texts=${texts} />`;
+  return html`<${Chart}
+    label=${label}
+    summary=${t("usage.summary", { sum: shown(by)(sum), days })}
+    xs=${names.map((_, at) => at)}
+    names=${names.map(day)}
+    series=${[{ label: t(`usage.${by}`), colour: by === "amount" ? "accent" : "chart-2", bars: true, values: values.map((value) => value / scale) }]}
+    texts=${texts}
+  />`;
 }
 
 function sums(found, part) {
   const groups = new Map();
   for (const each of found) {
-    const sum = groups.get(each[part]) ?? { id: each[part], requests: 0, input_tokens: 0, output_tokens: 0, amount: 0, estimated: false };
+    const sum = groups.get(each[part]) ?? {
+      id: each[part],
+      requests: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+      amount: 0,
+      estimated: false,
+    };
     for (const field of ["requests", "input_tokens", "output_tokens", "amount"]) sum[field] += each[field];
     sum.estimated ||= each.estimated;
     groups.set(each[part], sum);
@@ -45,7 +58,13 @@ function sums(found, part) {
 function Sums({ found, part }) {
   const title = t(`usage.by.${part}`);
   const columns = [
-    { key: "id", name: t(part), cell: (row) => html`<bdi class="strong">${row.id}</bdi>${row.estimated && html`<span class="tag" title=${t("usage.estimated.text")}>${t("usage.estimated")}</span>`}` },
+    {
+      key: "id",
+      name: t(part),
+      cell: (row) =>
+        html`<bdi class="strong">${row.id}</bdi
+          >${row.estimated && html`<span class="tag" title=${t("usage.estimated.text")}>${t("usage.estimated")}</span>`}`,
+    },
     { key: "requests", name: t("usage.requests"), kind: "number", cell: (row) => number(row.requests) },
     { key: "input", name: t("usage.input"), kind: "number", cell: (row) => number(row.input_tokens) },
     { key: "output", name: t("usage.output"), kind: "number", cell: (row) => number(row.output_tokens) },
@@ -58,8 +77,16 @@ export function UsagePage() {
   const [days, setDays] = useState(30);
   const [by, setBy] = useState("amount");
   const from = iso(Date.now() - (days - 1) * DAY_MS);
-  const usage = useLoad((abort) => get("/billing/usage", { from }, abort), [from], () => 30_000);
-  const balance = useLoad((abort) => get("/billing/balance", {}, abort), [], () => 30_000);
+  const usage = useLoad(
+    (abort) => get("/billing/usage", { from }, abort),
+    [from],
+    () => 30_000,
+  );
+  const balance = useLoad(
+    (abort) => get("/billing/balance", {}, abort),
+    [],
+    () => 30_000,
+  );
   const last = balance.data?.last_event;
   const sum = (field) => (usage.data?.data ?? []).reduce((all, each) => all + each[field], 0);
   return html`<${Page} title=${t("nav.usage")} lead=${t("usage.lead")}>
@@ -69,8 +96,16 @@ export function UsagePage() {
       <${Figure} icon="batches" label=${t("usage.requests")} value=${compact(sum("requests"))} note=${t("usage.days", { n: days })} />
       <${Figure} icon="tokens" label=${t("usage.tokens")} value=${compact(sum("total_tokens"))} note=${t("usage.split", { input: compact(sum("input_tokens")), output: compact(sum("output_tokens")) })} />
     </${Figures}>
-    <${Card} title=${t(`usage.daily.${by}`)} actions=${html`<div class="chips" role="group" aria-label=${t("usage.measure")}>${["amount", "total_tokens", "requests"].map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === by} onClick=${() => setBy(each)}>${t(`usage.${each}`)}</button>`)}</div>
-      <div class="chips" role="group" aria-label=${t("usage.span")}>${SPANS.map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === days} onClick=${() => setDays(each)}>${t("usage.span.days", { n: each })}</button>`)}</div>`}>
+    <${Card} title=${t(`usage.daily.${by}`)} actions=${html`<div
+        class="chips"
+        role="group"
+        aria-label=${t("usage.measure")}
+      >
+        ${["amount", "total_tokens", "requests"].map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === by} onClick=${() => setBy(each)}>${t(`usage.${each}`)}</button>`)}
+      </div>
+      <div class="chips" role="group" aria-label=${t("usage.span")}>
+        ${SPANS.map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === days} onClick=${() => setDays(each)}>${t("usage.span.days", { n: each })}</button>`)}
+      </div>`}>
       <${Loaded} of=${usage}>${(found) => (found.data.length ? html`<${UsageChart} found=${found} by=${by} days=${days} />` : html`<${Empty} title=${t("usage.none")} text=${t("usage.none.text")} icon="usage" />`)}</${Loaded}>
     </${Card}>
     ${usage.data && html`<${Sums} found=${usage.data.data} part="model" /><${Sums} found=${usage.data.data} part="endpoint" />`}

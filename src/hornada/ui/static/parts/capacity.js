@@ -11,12 +11,27 @@ export function state(model) {
 }
 
 export function Load({ model, small }) {
-  const total = Math.max(1, KINDS.reduce((all, kind) => all + model[kind], 0));
+  const total = Math.max(
+    1,
+    KINDS.reduce((all, kind) => all + model[kind], 0),
+  );
   const text = KINDS.map((kind) => `${t(`slots.${kind}`)} ${number(model[kind])}`).join(", ");
   const found = state(model);
   return html`<div class="load ${small ? "small" : ""}">
-    <div class="load-head"><bdi class="strong">${model.id}</bdi>${found && html`<span class="tag ${found}">${t(`model.${found}`)}</span>`}<span class="note">${t("slots.used", { used: number(model.regular + model.batch), all: number(model.capacity) })}</span></div>
-    <div class="slots" role="img" aria-label="${model.id}: ${text}">${KINDS.filter((kind) => model[kind] > 0).map((kind) => html`<span key=${kind} class=${kind} style=${{ flexGrow: model[kind] / total }} />`)}</div>
-    ${!small && html`<ul class="legend">${KINDS.map((kind) => html`<li key=${kind}><span class="swatch ${kind}" />${t(`slots.${kind}`)} <strong>${number(model[kind])}</strong></li>`)}</ul>`}
+    <div class="load-head">
+      <bdi class="strong">${model.id}</bdi
+      >${found && html`<span class="tag ${found}">${t(`model.${found}`)}</span>`}<span class="note"
+        >${t("slots.used", { used: number(model.regular + model.batch), all: number(model.capacity) })}</span
+      >
+    </div>
+    <div class="slots" role="img" aria-label="${model.id}: ${text}">
+      ${KINDS.filter((kind) => model[kind] > 0).map((kind) => html`<span key=${kind} class=${kind} style=${{ flexGrow: model[kind] / total }} />`)}
+    </div>
+    ${
+      !small &&
+      html`<ul class="legend">
+        ${KINDS.map((kind) => html`<li key=${kind}><span class="swatch ${kind}" />${t(`slots.${kind}`)} <strong>${number(model[kind])}</strong></li>`)}
+      </ul>`
+    }
   </div>`;
 }

@@ -15,7 +15,13 @@ function colours() {
 function options(width, series, { names, texts, most }, readout) {
   const colour = colours();
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
-  const axis = { size: 34, stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font };
+  const axis = {
+    size: 34,
+    stroke: colour("muted"),
+    grid: { stroke: colour("line"), width: 1 },
+    ticks: { show: false },
+    font,
+  };
   const bars = uPlot.paths.bars({ size: [0.62, 46], radius: 0.15 });
   return {
     width,
@@ -24,9 +30,22 @@ function options(width, series, { names, texts, most }, readout) {
     legend: { show: false },
     hooks: { setCursor: [(plot) => (readout.textContent = told(plot, names, texts))] },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
-    scales: { x: { time: !names, range: names ? (_, low, high) => [low - 0.6, high + 0.6] : undefined }, y: { range: (_, low, high) => [0, most ?? (Math.max(high, 0) * 1.12 || 1)] } },
+    scales: {
+      x: { time: !names, range: names ? (_, low, high) => [low - 0.6, high + 0.6] : undefined },
+      y: { range: (_, low, high) => [0, most ?? (Math.max(high, 0) * 1.12 || 1)] },
+    },
     axes: [
-      { ...axis, grid: { show: false }, space: 70, ...(names ? { splits: (_, __, low, high) => places(names, width, low, high), values: (_, at) => at.map((each) => names[each] ?? "") } : { values: (_, at) => at.map(texts.x) }) },
+      {
+        ...axis,
+        grid: { show: false },
+        space: 70,
+        ...(names
+          ? {
+              splits: (_, __, low, high) => places(names, width, low, high),
+              values: (_, at) => at.map((each) => names[each] ?? ""),
+            }
+          : { values: (_, at) => at.map(texts.x) }),
+      },
       { ...axis, size: 62, values: (_, at) => at.map(texts.y) },
     ],
     series: [
@@ -59,14 +78,25 @@ export function Chart({ label, summary, xs, series, names, texts, most }) {
   const plot = useRef();
   const readout = useRef();
   const painted = useSignal(repainted);
-  const shape = JSON.stringify([series.map(({ label: of, colour, bars }) => [of, colour, bars]), language.value, painted, names ? xs.length : 0, most]);
+  const shape = JSON.stringify([
+    series.map(({ label: of, colour, bars }) => [of, colour, bars]),
+    language.value,
+    painted,
+    names ? xs.length : 0,
+    most,
+  ]);
   const data = [xs, ...series.map((each) => each.values)];
   useEffect(() => {
     const place = box.current;
     if (!place) return undefined; // gone before it was drawn
     const drawn = new uPlot(options(place.clientWidth, series, { names, texts, most }, readout.current), data, place);
     plot.current = drawn;
-    const watcher = new ResizeObserver(() => place.clientWidth && place.clientWidth !== drawn.width && drawn.setSize({ width: place.clientWidth, height: HEIGHT }));
+    const watcher = new ResizeObserver(
+      () =>
+        place.clientWidth &&
+        place.clientWidth !== drawn.width &&
+        drawn.setSize({ width: place.clientWidth, height: HEIGHT }),
+    );
     watcher.observe(place);
     return () => {
       watcher.disconnect();
@@ -78,12 +108,30 @@ export function Chart({ label, summary, xs, series, names, texts, most }) {
   return html`<figure class="chart">
     <p ref=${readout} class="readout" aria-hidden="true" />
     <div ref=${box} class="plot" role="img" aria-label="${label}. ${summary}" />
-    <details><summary>${t("chart.table")}</summary>
-      <div class="table-box" tabindex="0" role="region" aria-label=${label}><table><caption class="unseen">${label}</caption>
-        <thead><tr><th scope="col">${t("chart.at")}</th>${series.map((each) => html`<th scope="col" class="number" key=${each.label}>${each.label}</th>`)}</tr></thead>
-        <tbody>${xs.slice(-60).map((x, at) => {
-          const place = at + Math.max(0, xs.length - 60);
-          return html`<tr key=${x}><th scope="row">${names ? names[place] : texts.x(x)}</th>${series.map((each) => html`<td class="number" key=${each.label}>${texts.y(each.values[place])}</td>`)}</tr>`;
-        })}</tbody></table></div></details>
+    <details>
+      <summary>${t("chart.table")}</summary>
+      <div class="table-box" tabindex="0" role="region" aria-label=${label}>
+        <table>
+          <caption class="unseen">
+            ${label}
+          </caption>
+          <thead>
+            <tr>
+              <th scope="col">${t("chart.at")}</th>
+              ${series.map((each) => html`<th scope="col" class="number" key=${each.label}>${each.label}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${xs.slice(-60).map((x, at) => {
+              const place = at + Math.max(0, xs.length - 60);
+              return html`<tr key=${x}>
+                <th scope="row">${names ? names[place] : texts.x(x)}</th>
+                ${series.map((each) => html`<td class="number" key=${each.label}>${texts.y(each.values[place])}</td>`)}
+              </tr>`;
+            })}
+          </tbody>
+        </table>
+      </div>
+    </details>
   </figure>`;
 }

@@ -11,9 +11,17 @@ export function Dialog({ title, onClose, children, wide, drawer }) {
     return () => before?.isConnected && before.focus();
   }, []);
   const outside = (event) => event.target === box.current && drawer && onClose();
-  return html`<dialog ref=${box} class="${wide ? "wide" : ""} ${drawer ? "drawer" : ""}" aria-labelledby="dialog-title" onClose=${onClose} onClick=${outside}>
-    <header class="dialog-head"><h2 id="dialog-title">${title}</h2>
-      <${Button} kind="quiet" iconOnly icon="close" aria-label=${t("close")} onClick=${() => box.current.close()} /></header>
+  return html`<dialog
+    ref=${box}
+    class="${wide ? "wide" : ""} ${drawer ? "drawer" : ""}"
+    aria-labelledby="dialog-title"
+    onClose=${onClose}
+    onClick=${outside}
+  >
+    <header class="dialog-head">
+      <h2 id="dialog-title">${title}</h2>
+      <${Button} kind="quiet" iconOnly icon="close" aria-label=${t("close")} onClick=${() => box.current.close()} />
+    </header>
     ${children}
   </dialog>`;
 }
@@ -54,9 +62,21 @@ export function Field({ label, name, hint, type = "text", options, value, ...res
   const described = hint ? `${id}-hint` : undefined;
   return html`<div class="field">
     <label for=${id}>${label}</label>
-    ${options
-      ? html`<select id=${id} name=${name} aria-describedby=${described} ...${rest}>${options.map(([of, text]) => html`<option key=${of} value=${of} selected=${of === value}>${text}</option>`)}</select>`
-      : html`<input id=${id} name=${name} type=${type} value=${value} aria-describedby=${described} autocomplete="off" ...${rest} />`}
+    ${
+      options
+        ? html`<select id=${id} name=${name} aria-describedby=${described} ...${rest}>
+            ${options.map(([of, text]) => html`<option key=${of} value=${of} selected=${of === value}>${text}</option>`)}
+          </select>`
+        : html`<input
+            id=${id}
+            name=${name}
+            type=${type}
+            value=${value}
+            aria-describedby=${described}
+            autocomplete="off"
+            ...${rest}
+          />`
+    }
     ${hint && html`<p class="note" id=${described}>${hint}</p>`}
   </div>`;
 }

@@ -26,6 +26,13 @@ export function Notices() {
 
 export function AwayBanner() {
   const gone = useSignal(away);
-  return html`<div role="alert">${gone &&
-  html`<div class="banner"><${Icon} name="warning" /><span>${t("away")}</span><button type="button" class="button" onClick=${probe}>${t("again")}</button></div>`}</div>`;
+  return html`<div role="alert">
+    ${
+      gone &&
+      html`<div class="banner">
+        <${Icon} name="warning" /><span>${t("away")}</span
+        ><button type="button" class="button" onClick=${probe}>${t("again")}</button>
+      </div>`
+    }
+  </div>`;
 }

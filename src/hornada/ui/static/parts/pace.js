@@ -22,7 +22,25 @@ export function Pace({ samples }) {
   const last = found[found.length - 1] ?? { rate: 0, eta: null };
   const figure = (rate) => number(rate, { maximumFractionDigits: rate < 10 ? 1 : 0 });
   return html`<div class="columns even">
-    <div class="column"><h3>${t("batch.rate")}</h3><${Chart} label=${t("pace.rate")} summary=${t("rate.said", { n: figure(last.rate) })} xs=${xs} series=${[{ label: t("pace.rate"), colour: "accent", values: found.map((each) => each.rate) }]} texts=${{ x: clock, y: (value) => (value === null ? "–" : figure(value)) }} /></div>
-    <div class="column"><h3>${t("batch.eta")}</h3><${Chart} label=${t("pace.eta")} summary=${duration(last.eta)} xs=${xs} series=${[{ label: t("pace.eta"), colour: "chart-2", values: found.map((each) => each.eta) }]} texts=${{ x: clock, y: duration }} /></div>
+    <div class="column">
+      <h3>${t("batch.rate")}</h3>
+      <${Chart}
+        label=${t("pace.rate")}
+        summary=${t("rate.said", { n: figure(last.rate) })}
+        xs=${xs}
+        series=${[{ label: t("pace.rate"), colour: "accent", values: found.map((each) => each.rate) }]}
+        texts=${{ x: clock, y: (value) => (value === null ? "–" : figure(value)) }}
+      />
+    </div>
+    <div class="column">
+      <h3>${t("batch.eta")}</h3>
+      <${Chart}
+        label=${t("pace.eta")}
+        summary=${duration(last.eta)}
+        xs=${xs}
+        series=${[{ label: t("pace.eta"), colour: "chart-2", values: found.map((each) => each.eta) }]}
+        texts=${{ x: clock, y: duration }}
+      />
+    </div>
   </div>`;
 }
