@@ -14,8 +14,8 @@ from tools.reference.markdown import code, head, table
 INTRODUCTION = """
 Every path below stands under each dialect's base path, except those of administration and operations, which stand at
 the root. Operations need no key. Administration takes the operator's key (`server.operator_key`); members, keys and
-webhooks of an organization may also be managed with the key of one of its admins. The document at `/openapi.json` tells requests
-and answers whole.
+webhooks of an organization may also be managed with the key of one of its admins. The document at `/openapi.json` tells
+requests and answers whole.
 """.strip()
 
 
