@@ -25,7 +25,7 @@ async def asking(tx: Tx) -> list[Asking]:
     """What every batch whose lines run asks for."""
     rows = await tx.rows(
         "SELECT id, model, names,"  # noqa: S608
-        f" CASE WHEN EXISTS ({_OPEN}) AND NOT EXISTS ({_OPEN} AND {_HERE}) THEN 1 ELSE 0 END AS on_"
+        f" CASE WHEN NOT EXISTS ({_OPEN} AND {_HERE}) AND EXISTS ({_OPEN}) THEN 1 ELSE 0 END AS on_"
         " FROM batch WHERE status = 'in_progress' AND stop IS NULL"
     )
     return [
