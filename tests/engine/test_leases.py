@@ -287,6 +287,27 @@ async def test_who_leaves_is_waited_for_by_nobody(
     assert (await other.finish(batch)).counts == RequestCounts(6, 6, 0)
 
 
+async def test_what_somebody_holds_whom_nobody_knows_is_freed_in_the_end(
+    house: House, member: Member, other: House, server: ModelServer
+) -> None:
+    from hornada.store import stage as stages
+
+    batch, held = await started(house, server, *texts(6)), await house.fresh("a")
+    async with house.db.write() as tx:
+        assert await stages.take_unchecked(tx, "stranger")
+    await house.change("UPDATE chunk SET owner = 'stranger'")
+    await house.leave()
+    server.holding = False
+    await other.reaper.end_lost()
+    assert not await other.dispatcher.once()
+    house.clock.advance(60)
+    await member.once()
+    assert await other.reaper.end_lost()
+    assert (await other.finish(batch)).counts == RequestCounts(6, 6, 0)
+    await other.check()
+    assert (await other.finish(held)).status is Status.COMPLETED
+
+
 async def test_a_join_whose_answer_was_lost_is_no_second_process(house: House) -> None:
     flaky = Flaky(house.db)
     member = Member(house, flaky)  # type: ignore[arg-type]

@@ -90,6 +90,11 @@ def metric(hornada: Hornada, name: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
 
 
+def loops(hornada: Hornada) -> set[str]:
+    text = Client(f"http://127.0.0.1:{hornada.port}").call("GET", "/metrics").body.decode()
+    return {line.split('"')[1] for line in text.splitlines() if line.startswith("hornada_loop_in_trouble{")}
+
+
 def holds(hornada: Hornada) -> float:
     return metric(hornada, "hornada_chunks_held")
 
@@ -104,6 +109,10 @@ def check(client: Client, batch: str, lines: int, work: Work, repeats: int = 0) 
 
 def test_a_batch_runs_in_workers_at_once_and_never_where_calls_are_answered(fleet: Fleet, work: Work) -> None:
     api, one, two = fleet.add("api"), fleet.add("worker"), fleet.add("worker")
+    runs = {"dispatcher", "validator", "finalizer", "reaper", "leases", "warden", "tidier", "eraser"}
+    assert loops(one) >= runs | {"lease", "herald"}
+    assert not loops(api) & runs
+    assert loops(api) - loops(one) == {"usage", "key uses", "catalog"}
     batch = api.client.submit(work.lines(600))
     until(lambda: holds(one) and holds(two))
     assert holds(api) == 0

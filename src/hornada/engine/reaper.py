@@ -18,6 +18,7 @@ log = logging.getLogger("hornada")
 
 _AT_ONCE = 100
 _FOLDED_AT_ONCE = 2000
+_STRANGERS_S = 60.0
 
 
 class Reaper:
@@ -44,6 +45,7 @@ class Reaper:
         self._files = files
         self._on_stopped = on_stopped
         self._on_freed = on_freed
+        self._strangers_at = clock.monotonic() + _STRANGERS_S
         self._steady = steady
 
     async def void(self, owner: str) -> None:
@@ -64,7 +66,7 @@ class Reaper:
         async with self._db.write() as tx:
             late = await workers.end_late(tx, _AT_ONCE)
             await workers.forget(tx)
-            gone = await workers.ended(tx)
+            gone = [*await workers.ended(tx), *(await workers.strangers(tx) if self._due() else ())]
             staged = await stages.free(tx, gone)
         for worker in late:
             log.warning("%s %s on %s is gone; what it held goes to others", worker.role, worker.id, worker.host)
@@ -72,6 +74,14 @@ class Reaper:
         if freed or staged:
             self._on_freed()
         return bool(freed)
+
+    def _due(self) -> bool:
+        """Whether to look for what no row would lead to: that is rare, and to look is not cheap."""
+        now = self._clock.monotonic()
+        due = now >= self._strangers_at
+        if due:
+            self._strangers_at = now + _STRANGERS_S
+        return due
 
     async def _free(self, free: Callable[[Tx], Awaitable[list[str]]]) -> list[str]:
         """Ends leases, and batches on with which nobody has anything left to do; those to which the leases belonged."""

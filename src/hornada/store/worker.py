@@ -81,6 +81,17 @@ async def ended(tx: Tx) -> Sequence[str]:
     return [row["id"] for row in rows]
 
 
+async def strangers(tx: Tx) -> Sequence[str]:
+    """Who holds something and has no row: it took that after it had been ended, and forgotten, without knowing."""
+    known = "NOT IN (SELECT id FROM worker)"
+    rows = await tx.rows(
+        f"SELECT owner AS id FROM chunk WHERE state = 'leased' AND owner IS NOT NULL AND owner {known}"  # noqa: S608
+        " UNION SELECT stage_owner FROM batch WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling')"
+        f" AND stage_until > {{now}} AND stage_owner IS NOT NULL AND stage_owner {known} ORDER BY id LIMIT 100"
+    )
+    return [row["id"] for row in rows]
+
+
 async def forget(tx: Tx) -> int:
     """Removes rows of those that ended long ago."""
     return await tx.run("DELETE FROM worker WHERE ended_at < {now} - :age", age=REMEMBERED)
