@@ -85,7 +85,10 @@ class MemberObject(Strict):
 
 
 class CreateKey(Strict):
-    """A key to make. Without ``member_id`` it is the caller's own, or the operator makes it for the only member; without ``models`` it may use every model."""
+    """A key to make. Without ``member_id`` it is the caller's own, or the operator makes it for the only member.
+
+    Without ``models`` it may use every model.
+    """
 
     member_id: str | None = None
     name: Name = "key"
