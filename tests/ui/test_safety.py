@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from bench.hornada import Hornada
+from bench.hornada import KEY, Hornada
 from tests.ui.conftest import Visit
 from tests.ui.visitor import Visitor, line
 
@@ -100,6 +100,17 @@ def test_a_server_that_is_gone_is_told_and_the_page_goes_on_when_it_is_back(visi
     own_server.start()
     expect(banner).to_have_count(0)
     expect(visitor.page.get_by_role("alert").filter(has_text="answer")).to_have_count(0)
+
+
+def test_a_browser_that_keeps_nothing_lets_in_all_the_same(visit: Visit) -> None:
+    visitor = visit(key=None)
+    visitor.page.add_init_script(
+        "for (const area of ['localStorage', 'sessionStorage'])"
+        " Object.defineProperty(window, area, { get() { throw new DOMException('no', 'SecurityError') } })"
+    )
+    visitor.go().page.get_by_label("API key").fill(KEY)
+    visitor.button("Log in").click()
+    expect(visitor.heading).to_have_text("default")
 
 
 def test_a_refusal_says_what_the_server_said_with_the_id_of_the_call(visit: Visit) -> None:

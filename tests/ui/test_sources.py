@@ -3,6 +3,9 @@
 import hashlib
 import json
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -81,6 +84,11 @@ def test_a_source_is_short_and_says_what_it_is(path: Path) -> None:
     assert len(text.splitlines()) <= LONGEST
 
 
-def test_every_file_of_the_dashboard_is_in_the_wheel() -> None:
-    kinds = {path.suffix for path in STATIC.rglob("*") if path.is_file()} - {".md"}
-    assert kinds <= files.MEDIA.keys()
+def test_every_file_of_the_dashboard_is_in_the_wheel_and_can_be_sent(tmp_path: Path) -> None:
+    root = STATIC.parents[3]
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=root, check=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        packed = set(wheel.namelist())
+    own = {path.relative_to(root / "src").as_posix() for path in STATIC.rglob("*") if path.is_file()}
+    assert own - packed == set()
+    assert {Path(name).suffix for name in own} - {".md"} <= files.MEDIA.keys()

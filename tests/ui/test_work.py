@@ -81,7 +81,7 @@ def test_the_endpoint_is_read_from_the_file_and_a_file_can_be_dropped(visit: Vis
     visitor.page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
     expect(visitor.page.get_by_label("Endpoint")).to_have_value("/v1/embeddings")
     expect(visitor.page.get_by_label("Name")).to_have_value("vectors")
-    expect(visitor.page.locator(".drop")).to_contain_text("1 lines")
+    expect(visitor.page.locator(".drop")).to_contain_text("1 line")
     visitor.button("Check and run").click()
     expect(visitor.page.locator(".page-head .status")).to_have_text("Completed")
 

@@ -1,5 +1,6 @@
 // Words in the reader's language, numbers and dates as that language writes them.
 import { signal } from "./signal.js";
+import { device } from "./store.js";
 
 export const LANGUAGES = { en: "English", es: "Español" };
 const NAME = "hornada.language";
@@ -8,7 +9,7 @@ export const language = signal("en");
 let words = {};
 
 export function preferred() {
-  const chosen = localStorage.getItem(NAME);
+  const chosen = device.get(NAME);
   if (chosen in LANGUAGES) return chosen;
   return navigator.languages.map((each) => each.slice(0, 2)).find((each) => each in LANGUAGES) ?? "en";
 }
@@ -16,7 +17,7 @@ export function preferred() {
 export async function speak(name, chosen = false) {
   const answer = await fetch(new URL(`../strings/${name}.json`, import.meta.url));
   words = await answer.json();
-  if (chosen) localStorage.setItem(NAME, name);
+  if (chosen) device.set(NAME, name);
   document.documentElement.lang = name;
   language.set(name);
 }

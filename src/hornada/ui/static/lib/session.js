@@ -1,22 +1,23 @@
 // The key of whoever is logged in: kept for this tab, or on this device if asked for.
 import { signal } from "./signal.js";
+import { device, tab } from "./store.js";
 
 const NAME = "hornada.key";
 
-export const key = signal(localStorage.getItem(NAME) ?? sessionStorage.getItem(NAME));
+export const key = signal(device.get(NAME) ?? tab.get(NAME));
 export const me = signal(null);
 export const ended = signal(false); // the key was refused while it was in use
 
 export function keep(text, remember) {
   drop();
-  (remember ? localStorage : sessionStorage).setItem(NAME, text);
+  (remember ? device : tab).set(NAME, text);
   ended.set(false);
   key.set(text);
 }
 
 export function drop(refused = false) {
-  localStorage.removeItem(NAME);
-  sessionStorage.removeItem(NAME);
+  device.drop(NAME);
+  tab.drop(NAME);
   me.set(null);
   ended.set(refused);
   key.set(null);

@@ -1,11 +1,12 @@
 // Light or dark: as the system says, until somebody chooses.
 import { signal } from "./signal.js";
+import { device } from "./store.js";
 
 const NAME = "hornada.theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export const repainted = signal(0); // for what does not follow the style sheet: canvases
-export const theme = signal(localStorage.getItem(NAME) ?? "system");
+export const theme = signal(device.get(NAME) ?? "system");
 
 export function shown() {
   return theme.value === "system" ? (dark.matches ? "dark" : "light") : theme.value;
@@ -17,7 +18,7 @@ function apply() {
 }
 
 export function choose(name) {
-  localStorage.setItem(NAME, name);
+  device.set(NAME, name);
   theme.set(name);
   apply();
 }

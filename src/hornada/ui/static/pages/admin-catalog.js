@@ -83,7 +83,9 @@ export function CatalogModels() {
       kind: "actions-cell",
       cell: (row) =>
         html`<div class="actions">
-          ${["price", "capacity", row.paused ? "resume" : "pause", "retire"].map((what) => html`<${Button} key=${what} kind=${what === "retire" ? "danger-quiet tiny" : "quiet tiny"} aria-label=${`${t(`model.do.${what}`)}: ${row.name}`} onClick=${() => ask({ what, name: row.name, model: row })}>${t(`model.do.${what}`)}</${Button}>`)}
+          ${["price", "capacity", row.paused ? "resume" : "pause", "retire"].map((what) => html`<${Button} key=${what}
+            kind=${what === "retire" ? "danger-quiet tiny" : "quiet tiny"} aria-label=${`${t(`model.do.${what}`)}: ${row.name}`}
+            onClick=${() => ask({ what, name: row.name, model: row })}>${t(`model.do.${what}`)}</${Button}>`)}
         </div>`,
     },
   ];
@@ -146,9 +148,13 @@ export function CatalogModels() {
         />`,
   };
   const texts = { pause: "model.pause.text", resume: "model.resume.text", retire: "model.retire.text" };
-  return html`<${Card} flush title=${t("admin.models")} note=${t("admin.models.note")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => ask({ what: "add" })}>${t("model.add")}</${Button}>`}>
-    <${Loaded} of=${models}>${({ data }) => html`<${Table} label=${t("admin.models")} columns=${columns} rows=${data} id=${(row) => row.name} none=${t("models.none")} noneText=${t("models.none.text")} noneIcon="models" />`}</${Loaded}>
-    ${asked && html`<${Ask} title=${`${t(`model.do.${asked.what}`)}${asked.name ? ` · ${asked.name}` : ""}`} text=${texts[asked.what] && t(texts[asked.what], { name: asked.name })} yes=${t(`model.do.${asked.what}`)} kind=${asked.what === "retire" ? "danger" : "primary"} act=${act} onClose=${() => ask(null)}>${fields[asked.what]}</${Ask}>`}
+  return html`<${Card} flush title=${t("admin.models")} note=${t("admin.models.note")} actions=${html`<${Button} kind="primary" icon="plus"
+    onClick=${() => ask({ what: "add" })}>${t("model.add")}</${Button}>`}>
+    <${Loaded} of=${models}>${({ data }) => html`<${Table} label=${t("admin.models")} columns=${columns} rows=${data}
+      id=${(row) => row.name} none=${t("models.none")} noneText=${t("models.none.text")} noneIcon="models" />`}</${Loaded}>
+    ${asked && html`<${Ask} title=${`${t(`model.do.${asked.what}`)}${asked.name ? ` · ${asked.name}` : ""}`}
+      text=${texts[asked.what] && t(texts[asked.what], { name: asked.name })} yes=${t(`model.do.${asked.what}`)}
+      kind=${asked.what === "retire" ? "danger" : "primary"} act=${act} onClose=${() => ask(null)}>${fields[asked.what]}</${Ask}>`}
   </${Card}>`;
 }
 
@@ -175,18 +181,24 @@ export function Aliases() {
       name: "",
       kind: "actions-cell",
       cell: (row) =>
-        html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("alias.move.of", { name: row.alias })} onClick=${() => ask(row)}>${t("alias.move")}</${Button}><${Button} kind="quiet" iconOnly icon="trash" aria-label=${t("alias.remove.of", { name: row.alias })} onClick=${() => ask({ ...row, doomed: true })} /></div>`,
+        html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("alias.move.of", { name: row.alias })}
+          onClick=${() => ask(row)}>${t("alias.move")}</${Button}><${Button} kind="quiet" iconOnly icon="trash"
+          aria-label=${t("alias.remove.of", { name: row.alias })} onClick=${() => ask({ ...row, doomed: true })} /></div>`,
     },
   ];
-  return html`<${Card} flush title=${t("admin.aliases")} note=${t("admin.aliases.note")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => ask({})} disabled=${!models.data?.data.length}>${t("alias.add")}</${Button}>`}>
-    <${Loaded} of=${aliases}>${({ data }) => html`<${Table} label=${t("admin.aliases")} columns=${columns} rows=${data} none=${t("alias.none")} />`}</${Loaded}>
-    ${asked?.doomed && html`<${Ask} title=${t("alias.remove")} text=${t("alias.remove.text", { name: asked.alias })} yes=${t("delete")} kind="danger" act=${remove} onClose=${() => ask(null)} />`}
+  return html`<${Card} flush title=${t("admin.aliases")} note=${t("admin.aliases.note")} actions=${html`<${Button} kind="primary"
+    icon="plus" onClick=${() => ask({})} disabled=${!models.data?.data.length}>${t("alias.add")}</${Button}>`}>
+    <${Loaded} of=${aliases}>${({ data }) => html`<${Table} label=${t("admin.aliases")} columns=${columns} rows=${data}
+      none=${t("alias.none")} />`}</${Loaded}>
+    ${asked?.doomed && html`<${Ask} title=${t("alias.remove")} text=${t("alias.remove.text", { name: asked.alias })} yes=${t("delete")}
+      kind="danger" act=${remove} onClose=${() => ask(null)} />`}
     ${
       asked &&
       !asked.doomed &&
       html`<${Ask} title=${asked.alias ?? t("alias.add")} yes=${t("save")} act=${put} onClose=${() => ask(null)}>
       ${!asked.alias && html`<${Field} label=${t("alias")} name="alias" required maxlength="200" />`}
-      <${Field} label=${t("model")} name="model" value=${asked.model} options=${(models.data?.data ?? []).map((each) => [each.name, each.name])} />
+      <${Field} label=${t("model")} name="model" value=${asked.model}
+        options=${(models.data?.data ?? []).map((each) => [each.name, each.name])} />
     </${Ask}>`
     }
   </${Card}>`;

@@ -73,17 +73,22 @@ function Standing({ organization, at, reload }) {
   return html`<${Card} label=${t("status")}>
     <${Figures}>
       <${Figure} icon="check" label=${t("status")} value=${t(`organization.${organization.status}`)} kind=${suspended ? "bad" : "good"} />
-      <${Figure} icon="coins" label=${t("balance")} value=${balance.data?.balance === null ? t("unlimited") : money(balance.data?.balance, me.value.currency)} />
+      <${Figure} icon="coins" label=${t("balance")}
+        value=${balance.data?.balance === null ? t("unlimited") : money(balance.data?.balance, me.value.currency)} />
       <${Figure} icon="speed" label=${t("plan")} value=${organization.plan} />
     </${Figures}>
     <div class="actions">
       <${Button} kind="primary" icon="coins" onClick=${() => ask("credit")}>${t("organization.credit")}</${Button}>
       <${Button} onClick=${() => ask("plan")}>${t("organization.plan")}</${Button}>
       <${Button} onClick=${() => ask("rename")}>${t("organization.rename")}</${Button}>
-      <${Button} kind=${suspended ? "" : "danger-quiet"} onClick=${() => ask(suspended ? "resume" : "suspend")}>${t(suspended ? "organization.resume" : "organization.suspend")}</${Button}>
+      <${Button} kind=${suspended ? "" : "danger-quiet"}
+        onClick=${() => ask(suspended ? "resume" : "suspend")}>${t(suspended ? "organization.resume" : "organization.suspend")}</${Button}>
       <${Button} kind="danger-quiet" icon="trash" onClick=${() => ask("erase")}>${t("organization.erase")}</${Button}>
     </div>
-    ${asked && html`<${Ask} title=${t(`organization.${asked}`)} text=${{ suspend: t("organization.suspend.text"), erase: t("organization.erase.text") }[asked]} yes=${t(`organization.${asked}`)} kind=${asked === "suspend" || asked === "erase" ? "danger" : "primary"} act=${acts[asked]} onClose=${() => ask(null)}>${fields[asked]}</${Ask}>`}
+    ${asked && html`<${Ask} title=${t(`organization.${asked}`)}
+      text=${{ suspend: t("organization.suspend.text"), erase: t("organization.erase.text") }[asked]} yes=${t(`organization.${asked}`)}
+      kind=${asked === "suspend" || asked === "erase" ? "danger" : "primary"} act=${acts[asked]}
+      onClose=${() => ask(null)}>${fields[asked]}</${Ask}>`}
   </${Card}>`;
 }
 
@@ -119,14 +124,21 @@ function Members({ at, pages }) {
       name: "",
       kind: "actions-cell",
       cell: (row) =>
-        html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("member.role.of", { name: row.name })} onClick=${() => ask({ ...row, what: "role" })}>${t("role")}</${Button}><${Button} kind="quiet" iconOnly icon="trash" aria-label=${t("member.remove.of", { name: row.name })} onClick=${() => ask({ ...row, what: "remove" })} /></div>`,
+        html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("member.role.of", { name: row.name })}
+          onClick=${() => ask({ ...row, what: "role" })}>${t("role")}</${Button}><${Button} kind="quiet" iconOnly icon="trash"
+          aria-label=${t("member.remove.of", { name: row.name })} onClick=${() => ask({ ...row, what: "remove" })} /></div>`,
     },
   ];
-  return html`<${Card} flush title=${t("members")} actions=${html`<${Button} icon="plus" onClick=${() => ask({ what: "add" })}>${t("member.add")}</${Button}>`}>
-    <${Loaded} of=${pages}>${() => html`<${Table} label=${t("members")} columns=${columns} rows=${pages.items} />`}</${Loaded}><${Pager} pages=${pages} />
-    ${asked?.what === "add" && html`<${Ask} title=${t("member.add")} yes=${t("create")} act=${add} onClose=${() => ask(null)}><${Field} label=${t("name")} name="name" required maxlength="200" />${role("member")}</${Ask}>`}
-    ${asked?.what === "role" && html`<${Ask} title=${t("member.role.of", { name: asked.name })} yes=${t("save")} act=${change} onClose=${() => ask(null)}>${role(asked.role)}</${Ask}>`}
-    ${asked?.what === "remove" && html`<${Ask} title=${t("member.remove")} text=${t("member.remove.text", { name: asked.name })} yes=${t("member.remove")} kind="danger" act=${remove} onClose=${() => ask(null)} />`}
+  return html`<${Card} flush title=${t("members")} actions=${html`<${Button} icon="plus"
+    onClick=${() => ask({ what: "add" })}>${t("member.add")}</${Button}>`}>
+    <${Loaded} of=${pages}>${() => html`<${Table} label=${t("members")} columns=${columns} rows=${pages.items} />`}</${Loaded}>
+      <${Pager} pages=${pages} />
+    ${asked?.what === "add" && html`<${Ask} title=${t("member.add")} yes=${t("create")} act=${add} onClose=${() => ask(null)}>
+      <${Field} label=${t("name")} name="name" required maxlength="200" />${role("member")}</${Ask}>`}
+    ${asked?.what === "role" && html`<${Ask} title=${t("member.role.of", { name: asked.name })} yes=${t("save")} act=${change}
+      onClose=${() => ask(null)}>${role(asked.role)}</${Ask}>`}
+    ${asked?.what === "remove" && html`<${Ask} title=${t("member.remove")} text=${t("member.remove.text", { name: asked.name })}
+      yes=${t("member.remove")} kind="danger" act=${remove} onClose=${() => ask(null)} />`}
   </${Card}>`;
 }
 
@@ -181,11 +193,14 @@ function Keys({ at, members }) {
       kind: "actions-cell",
       cell: (row) =>
         ended(row) === "active" &&
-        html`<${Button} kind="danger-quiet tiny" aria-label=${t("key.revoke.of", { name: row.name })} onClick=${() => ask(row)}>${t("key.revoke")}</${Button}>`,
+        html`<${Button} kind="danger-quiet tiny" aria-label=${t("key.revoke.of", { name: row.name })}
+          onClick=${() => ask(row)}>${t("key.revoke")}</${Button}>`,
     },
   ];
-  return html`<${Card} flush title=${t("keys")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => ask("new")} disabled=${!members.length}>${t("key.create")}</${Button}>`}>
-    <${Loaded} of=${pages}>${() => html`<${Table} label=${t("keys")} columns=${columns} rows=${pages.items} none=${t("key.none")} noneText=${members.length ? undefined : t("key.members")} noneIcon="key" />`}</${Loaded}><${Pager} pages=${pages} />
+  return html`<${Card} flush title=${t("keys")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => ask("new")}
+    disabled=${!members.length}>${t("key.create")}</${Button}>`}>
+    <${Loaded} of=${pages}>${() => html`<${Table} label=${t("keys")} columns=${columns} rows=${pages.items} none=${t("key.none")}
+      noneText=${members.length ? undefined : t("key.members")} noneIcon="key" />`}</${Loaded}><${Pager} pages=${pages} />
     ${
       asked === "new" &&
       html`<${Ask} title=${t("key.create")} yes=${t("create")} act=${create} onClose=${() => ask(null)}>
@@ -196,7 +211,11 @@ function Keys({ at, members }) {
       <${Field} label=${t("key.rate")} name="rate" type="number" min="1" hint=${t("key.rate.hint")} />
     </${Ask}>`
     }
-    ${asked && asked !== "new" && html`<${Ask} title=${t("key.revoke")} text=${t("key.revoke.text", { name: asked.name })} yes=${t("key.revoke")} kind="danger" act=${revoke} onClose=${() => ask(null)} />`}
-    ${secret && html`<${Dialog} title=${t("key.made")} onClose=${() => setSecret(null)}><div class="form"><div class="alert warn"><${Icon} name="warning" /><p>${t("key.once")}</p></div><code class="secret" tabindex="0" aria-label=${t("key")}>${secret.key}</code><div class="actions end"><${Copy} text=${secret.key} label=${t("key.copy")} /><${Button} kind="primary" onClick=${() => setSecret(null)}>${t("key.kept")}</${Button}></div></div></${Dialog}>`}
+    ${asked && asked !== "new" && html`<${Ask} title=${t("key.revoke")} text=${t("key.revoke.text", { name: asked.name })}
+      yes=${t("key.revoke")} kind="danger" act=${revoke} onClose=${() => ask(null)} />`}
+    ${secret && html`<${Dialog} title=${t("key.made")} onClose=${() => setSecret(null)}><div class="form"><div class="alert warn">
+      <${Icon} name="warning" /><p>${t("key.once")}</p></div><code class="secret" tabindex="0" aria-label=${t("key")}>${secret.key}</code>
+      <div class="actions end"><${Copy} text=${secret.key} label=${t("key.copy")} />
+      <${Button} kind="primary" onClick=${() => setSecret(null)}>${t("key.kept")}</${Button}></div></div></${Dialog}>`}
   </${Card}>`;
 }

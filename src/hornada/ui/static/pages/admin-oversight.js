@@ -14,11 +14,14 @@ function Chosen({ title, children }) {
   const known = useLoad((abort) => get("/admin/organizations", { limit: 100 }, abort), []);
   const found = known.data?.data ?? [];
   const names = Object.fromEntries(found.map((each) => [each.id, each.name]));
-  return html`<${Card} flush title=${title} actions=${html`<${Field} label=${t("organization")} name="organization" value=${organization} options=${[["", t("all")], ...found.map((each) => [each.id, each.name])]} onChange=${(event) => set(event.target.value)} />`}>${children(organization, names)}</${Card}>`;
+  return html`<${Card} flush title=${title} actions=${html`<${Field} label=${t("organization")} name="organization" value=${organization}
+    options=${[["", t("all")], ...found.map((each) => [each.id, each.name])]}
+    onChange=${(event) => set(event.target.value)} />`}>${children(organization, names)}</${Card}>`;
 }
 
 export function EveryBatch() {
-  return html`<${Chosen} title=${t("admin.batches")}>${(organization, names) => html`<${Batches} key=${organization} organization=${organization} names=${names} />`}</${Chosen}>`;
+  return html`<${Chosen} title=${t("admin.batches")}>${(organization, names) => html`<${Batches} key=${organization}
+    organization=${organization} names=${names} />`}</${Chosen}>`;
 }
 
 function Batches({ organization, names }) {
@@ -33,11 +36,13 @@ function Batches({ organization, names }) {
     name: t("organization"),
     cell: (row) => html`<bdi>${names[row.organization_id] ?? row.organization_id}</bdi>`,
   });
-  return html`<${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("admin.batches")} columns=${columns} rows=${pages.items} none=${t("batches.none")} noneIcon="batches" />`}</${Loaded}><${Pager} pages=${pages} />`;
+  return html`<${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("admin.batches")} columns=${columns} rows=${pages.items}
+    none=${t("batches.none")} noneIcon="batches" />`}</${Loaded}><${Pager} pages=${pages} />`;
 }
 
 export function Audit() {
-  return html`<${Chosen} title=${t("admin.audit")}>${(organization, names) => html`<${Entries} key=${organization} organization=${organization} names=${names} />`}</${Chosen}>`;
+  return html`<${Chosen} title=${t("admin.audit")}>${(organization, names) => html`<${Entries} key=${organization}
+    organization=${organization} names=${names} />`}</${Chosen}>`;
 }
 
 function Entries({ organization, names }) {
@@ -73,5 +78,6 @@ function Entries({ organization, names }) {
           : "–",
     },
   ];
-  return html`<${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("admin.audit")} columns=${columns} rows=${pages.items} none=${t("audit.none")} />`}</${Loaded}><${Pager} pages=${pages} />`;
+  return html`<${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("admin.audit")} columns=${columns} rows=${pages.items}
+    none=${t("audit.none")} />`}</${Loaded}><${Pager} pages=${pages} />`;
 }

@@ -49,18 +49,23 @@ export function Plans() {
       kind: "actions-cell",
       cell: (row) =>
         row.source === "database" &&
-        html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("plan.change.of", { name: row.id })} onClick=${() => ask(row)}>${t("change")}</${Button}><${Button} kind="quiet" iconOnly icon="trash" aria-label=${t("plan.remove.of", { name: row.id })} onClick=${() => ask({ ...row, doomed: true })} /></div>`,
+        html`<div class="actions"><${Button} kind="quiet tiny" aria-label=${t("plan.change.of", { name: row.id })}
+          onClick=${() => ask(row)}>${t("change")}</${Button}><${Button} kind="quiet" iconOnly icon="trash"
+          aria-label=${t("plan.remove.of", { name: row.id })} onClick=${() => ask({ ...row, doomed: true })} /></div>`,
     },
   ];
-  return html`<${Card} flush title=${t("admin.plans")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => ask({})}>${t("plan.create")}</${Button}>`}>
+  return html`<${Card} flush title=${t("admin.plans")} actions=${html`<${Button} kind="primary" icon="plus"
+    onClick=${() => ask({})}>${t("plan.create")}</${Button}>`}>
     <${Loaded} of=${plans}>${({ data }) => html`<${Table} label=${t("admin.plans")} columns=${columns} rows=${data} />`}</${Loaded}>
-    ${asked?.doomed && html`<${Ask} title=${t("plan.remove")} text=${t("plan.remove.text", { name: asked.id })} yes=${t("delete")} kind="danger" act=${remove} onClose=${() => ask(null)} />`}
+    ${asked?.doomed && html`<${Ask} title=${t("plan.remove")} text=${t("plan.remove.text", { name: asked.id })} yes=${t("delete")}
+      kind="danger" act=${remove} onClose=${() => ask(null)} />`}
     ${
       asked &&
       !asked.doomed &&
       html`<${Ask} title=${asked.id ?? t("plan.create")} yes=${t("save")} act=${put} onClose=${() => ask(null)}>
       ${!asked.id && html`<${Field} label=${t("name")} name="id" required maxlength="200" />`}
-      ${Object.entries(NUMBERS).map(([name, value]) => html`<${Field} key=${name} label=${t(`plan.${name}`)} name=${name} type="number" min=${name === "weight" || name === "requests_per_minute" ? 1 : 0} value=${asked[name] ?? value} required />`)}
+      ${Object.entries(NUMBERS).map(([name, value]) => html`<${Field} key=${name} label=${t(`plan.${name}`)} name=${name} type="number"
+        min=${name === "weight" || name === "requests_per_minute" ? 1 : 0} value=${asked[name] ?? value} required />`)}
     </${Ask}>`
     }
   </${Card}>`;

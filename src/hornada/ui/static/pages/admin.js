@@ -28,14 +28,16 @@ export function Admin({ tab }) {
   const chosen = tab in TABS ? tab : "organizations";
   const Shown = TABS[chosen];
   return html`<${Page} title=${t("nav.admin")} lead=${t("admin.lead")}>
-    <nav class="tabs" aria-label=${t("nav.admin")}>${Object.keys(TABS).map((each) => html`<a key=${each} href=${to(`admin/${each}`)} aria-current=${each === chosen ? "page" : undefined}>${t(`admin.${each}`)}</a>`)}</nav>
+    <nav class="tabs" aria-label=${t("nav.admin")}>${Object.keys(TABS).map((each) => html`<a key=${each} href=${to(`admin/${each}`)}
+      aria-current=${each === chosen ? "page" : undefined}>${t(`admin.${each}`)}</a>`)}</nav>
     <${Shown} />
   </${Page}>`;
 }
 
 export function OrganizationPage({ id, own }) {
   const found = useLoad((abort) => call("GET", `/admin/organizations/${id}`, { signal: abort }), [id]);
-  return html`<${Page} title=${found.data?.name ?? t("organization")} lead=${own && t("admin.own")} back=${own ? undefined : { href: to("admin/organizations"), text: t("admin.organizations") }}>
+  return html`<${Page} title=${found.data?.name ?? t("organization")} lead=${own && t("admin.own")}
+    back=${own ? undefined : { href: to("admin/organizations"), text: t("admin.organizations") }}>
     <${Loaded} of=${found}>${(organization) => html`<${Organization} organization=${organization} reload=${found.reload} />`}</${Loaded}>
   </${Page}>`;
 }
@@ -64,14 +66,17 @@ function Organizations() {
     { key: "plan", name: t("plan"), cell: (row) => html`<span class="tag">${row.plan}</span>` },
     { key: "created", name: t("created"), cell: (row) => html`<${Time} at=${row.created_at} relative />` },
   ];
-  return html`<${Card} flush title=${t("admin.organizations")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => add(true)}>${t("organization.create")}</${Button}>`}>
-    <${Loaded} of=${pages}>${() => html`<${Table} label=${t("admin.organizations")} columns=${columns} rows=${pages.items} none=${t("organization.none")} noneIcon="admin" />`}</${Loaded}>
+  return html`<${Card} flush title=${t("admin.organizations")} actions=${html`<${Button} kind="primary" icon="plus"
+    onClick=${() => add(true)}>${t("organization.create")}</${Button}>`}>
+    <${Loaded} of=${pages}>${() => html`<${Table} label=${t("admin.organizations")} columns=${columns} rows=${pages.items}
+      none=${t("organization.none")} noneIcon="admin" />`}</${Loaded}>
     <${Pager} pages=${pages} />
     ${
       adding &&
       html`<${Ask} title=${t("organization.create")} yes=${t("create")} act=${create} onClose=${() => add(false)}>
       <${Field} label=${t("name")} name="name" required maxlength="200" />
-      <${Field} label=${t("plan")} name="plan" value="default" options=${(plans.data?.data ?? [{ id: "default" }]).map((each) => [each.id, each.id])} />
+      <${Field} label=${t("plan")} name="plan" value="default"
+        options=${(plans.data?.data ?? [{ id: "default" }]).map((each) => [each.id, each.id])} />
     </${Ask}>`
     }
   </${Card}>`;

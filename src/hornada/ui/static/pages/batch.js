@@ -34,9 +34,11 @@ export function BatchPage({ id, query }) {
   const { data: batch, error } = followed;
   const back = { href: to("batches"), text: t("nav.batches") };
   if (!batch)
-    return html`<${Page} title=${t("batch")} back=${back}>${error ? html`<${Fault} error=${error} retry=${followed.reload} />` : html`<${Waiting} />`}</${Page}>`;
+    return html`<${Page} title=${t("batch")} back=${back}>${error ? html`<${Fault} error=${error}
+      retry=${followed.reload} />` : html`<${Waiting} />`}</${Page}>`;
   return html`<${Page} title=${nameOf(batch)} back=${back}
-    lead=${html`<span class="facts"><${Status} status=${batch.status} paused=${batch.paused} /><${Id} text=${batch.id} />${batch.model && html`<bdi>${batch.model}</bdi>`}<code>${batch.endpoint}</code></span>`}
+    lead=${html`<span class="facts"><${Status} status=${batch.status} paused=${batch.paused} />
+      <${Id} text=${batch.id} />${batch.model && html`<bdi>${batch.model}</bdi>`}<code>${batch.endpoint}</code></span>`}
     actions=${html`<${Deeds} batch=${batch} reload=${followed.reload} />`}>
     <${Announcer} batch=${batch} />
     ${batch.status !== "failed" && html`<${Going} batch=${batch} samples=${followed.samples} />`}
@@ -88,13 +90,19 @@ function Deeds({ batch, reload }) {
     say(t("batch.retry.done"));
     go(`batches/${made.id}`);
   };
-  return html` ${pausable(batch) && (batch.paused ? html`<${Button} icon="play" busy=${busy === "resume"} onClick=${() => does("resume")}>${t("batch.resume")}</${Button}>` : html`<${Button} icon="pause" busy=${busy === "pause"} onClick=${() => does("pause")}>${t("batch.pause")}</${Button}>`)}
+  return html` ${pausable(batch) && (batch.paused ? html`<${Button} icon="play" busy=${busy === "resume"}
+    onClick=${() => does("resume")}>${t("batch.resume")}</${Button}>` : html`<${Button} icon="pause" busy=${busy === "pause"}
+    onClick=${() => does("pause")}>${t("batch.pause")}</${Button}>`)}
   ${cancellable(batch) && html`<${Button} icon="stop" kind="danger-quiet" onClick=${() => ask("cancel")}>${t("batch.cancel")}</${Button}>`}
   ${retriable(batch) && html`<${Button} icon="retry" kind="primary" onClick=${() => ask("retry")}>${t("batch.retry")}</${Button}>`}
-  ${batch.output_file_id && html`<${Download} id=${batch.output_file_id} name=${`${batch.id}-output.jsonl`}>${t("batch.output")}</${Download}>`}
-  ${batch.error_file_id && html`<${Download} id=${batch.error_file_id} name=${`${batch.id}-errors.jsonl`}>${t("batch.errors")}</${Download}>`}
-  ${asked === "cancel" && html`<${Ask} title=${t("batch.cancel.title")} text=${t("batch.cancel.text")} yes=${t("batch.cancel")} kind="danger" act=${cancel} onClose=${() => ask(null)} />`}
-  ${asked === "retry" && html`<${Ask} title=${t("batch.retry.title")} text=${counted("batch.retry.text", batch.request_counts.failed)} yes=${t("batch.retry")} act=${retry} onClose=${() => ask(null)} />`}`;
+  ${batch.output_file_id && html`<${Download} id=${batch.output_file_id}
+    name=${`${batch.id}-output.jsonl`}>${t("batch.output")}</${Download}>`}
+  ${batch.error_file_id && html`<${Download} id=${batch.error_file_id}
+    name=${`${batch.id}-errors.jsonl`}>${t("batch.errors")}</${Download}>`}
+  ${asked === "cancel" && html`<${Ask} title=${t("batch.cancel.title")} text=${t("batch.cancel.text")} yes=${t("batch.cancel")}
+    kind="danger" act=${cancel} onClose=${() => ask(null)} />`}
+  ${asked === "retry" && html`<${Ask} title=${t("batch.retry.title")} text=${counted("batch.retry.text", batch.request_counts.failed)}
+    yes=${t("batch.retry")} act=${retry} onClose=${() => ask(null)} />`}`;
 }
 
 function Download({ id, name, children }) {
@@ -142,13 +150,16 @@ function Going({ batch, samples }) {
           ? html`<${Figure}
                 icon="speed"
                 label=${t("batch.rate")}
-                value=${rate === null || rate === undefined ? "–" : t("rate", { n: number(rate, { maximumFractionDigits: rate < 10 ? 1 : 0 }) })}
+
+                  value=${rate === null || rate === undefined ? "–" : t("rate", { n: number(rate, { maximumFractionDigits: rate < 10 ? 1 : 0 }) })}
               />
               <${Figure} icon="clock" label=${t("batch.eta")} value=${batch.paused ? "–" : duration(eta)} />`
           : html`<${Figure} icon="clock" label=${t("batch.took")} value=${end ? duration(end - began) : "–"} />`
       }
-      <${Figure} icon="coins" label=${t("cost")} value=${money(cost, me.value.currency)} note=${live(batch) && own.estimated_cost ? t("batch.estimate", { amount: money(own.estimated_cost, me.value.currency) }) : undefined} />
-      ${batch.usage && html`<${Figure} icon="tokens" label=${t("usage.tokens")} value=${compact(batch.usage.total_tokens)} note=${t("usage.split", { input: compact(batch.usage.input_tokens), output: compact(batch.usage.output_tokens) })} />`}
+      <${Figure} icon="coins" label=${t("cost")} value=${money(cost, me.value.currency)}
+        note=${live(batch) && own.estimated_cost ? t("batch.estimate", { amount: money(own.estimated_cost, me.value.currency) }) : undefined} />
+      ${batch.usage && html`<${Figure} icon="tokens" label=${t("usage.tokens")} value=${compact(batch.usage.total_tokens)}
+        note=${t("usage.split", { input: compact(batch.usage.input_tokens), output: compact(batch.usage.output_tokens) })} />`}
     </${Figures}>
     <${Codes} found=${own.errors_by_code ?? {}} />
   </${Card}>`;

@@ -82,7 +82,9 @@ function List({ filter }) {
     (data) => (data?.data.some(live) ? 3000 : 15_000),
   );
   return html`<${Card} flush label=${t("nav.batches")}>
-    <${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("nav.batches")} columns=${batchColumns()} rows=${pages.items} none=${t("batches.none")} noneText=${t(filter === "all" ? "batches.none.text" : "batches.none.filter")} noneIcon="batches" />`}</${Loaded}>
+    <${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("nav.batches")} columns=${batchColumns()} rows=${pages.items}
+      none=${t("batches.none")} noneText=${t(filter === "all" ? "batches.none.text" : "batches.none.filter")}
+      noneIcon="batches" />`}</${Loaded}>
     <${Pager} pages=${pages} />
   </${Card}>`;
 }

@@ -15,8 +15,10 @@ const PURPOSES = ["", "batch", "batch_output"];
 
 export function FilesPage({ query }) {
   const purpose = PURPOSES.includes(query.purpose) ? query.purpose : "";
-  return html`<${Page} title=${t("nav.files")} lead=${t("files.lead")} actions=${!isOperator() && html`<a class="button primary" href=${to("new")}><${Icon} name="upload" />${t("files.upload")}</a>`}>
-    <div class="chips" role="group" aria-label=${t("filter")}>${PURPOSES.map((each) => html`<button type="button" key=${each} class="chip" aria-pressed=${each === purpose} onClick=${() => narrow({ purpose: each })}>${t(`purpose.${each || "all"}`)}</button>`)}</div>
+  return html`<${Page} title=${t("nav.files")} lead=${t("files.lead")} actions=${!isOperator() && html`<a class="button primary"
+    href=${to("new")}><${Icon} name="upload" />${t("files.upload")}</a>`}>
+    <div class="chips" role="group" aria-label=${t("filter")}>${PURPOSES.map((each) => html`<button type="button" key=${each} class="chip"
+      aria-pressed=${each === purpose} onClick=${() => narrow({ purpose: each })}>${t(`purpose.${each || "all"}`)}</button>`)}</div>
     <${List} key=${purpose} purpose=${purpose} />
   </${Page}>`;
 }
@@ -71,8 +73,10 @@ function List({ purpose }) {
     },
   ];
   return html`<${Card} flush label=${t("nav.files")}>
-    <${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("nav.files")} columns=${columns} rows=${pages.items} none=${t("files.none")} noneText=${t("files.none.text")} noneIcon="files" />`}</${Loaded}>
+    <${Loaded} of=${pages} rows=${6}>${() => html`<${Table} label=${t("nav.files")} columns=${columns} rows=${pages.items}
+      none=${t("files.none")} noneText=${t("files.none.text")} noneIcon="files" />`}</${Loaded}>
     <${Pager} pages=${pages} />
-    ${doomed && html`<${Ask} title=${t("files.delete.title")} text=${t("files.delete.text", { name: doomed.filename })} yes=${t("delete")} kind="danger" act=${remove} onClose=${() => doom(null)} />`}
+    ${doomed && html`<${Ask} title=${t("files.delete.title")} text=${t("files.delete.text", { name: doomed.filename })} yes=${t("delete")}
+      kind="danger" act=${remove} onClose=${() => doom(null)} />`}
   </${Card}>`;
 }

@@ -40,7 +40,8 @@ export function Login() {
   return html`<main class="login">
     <div class="login-art" aria-hidden="true"><span /><span /><span /></div>
     <form class="card login-card" onSubmit=${submit} aria-labelledby="login-title">
-      <div class="login-brand"><${Logo} size=${56} /><h1 id="login-title" tabindex="-1">Hornada</h1><p class="note">${t("login.lead")}</p></div>
+      <div class="login-brand"><${Logo} size=${56} /><h1 id="login-title" tabindex="-1">Hornada</h1><p class="note">${t("login.lead")}</p>
+        </div>
       ${
         ended.value &&
         html`<div class="alert warn" role="alert">
@@ -49,10 +50,13 @@ export function Login() {
         </div>`
       }
       <div class="field"><label for="key">${t("login.key")}</label>
-        <div class="with-button"><input id="key" name="key" ref=${input} type=${shown ? "text" : "password"} autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="sk-…" required aria-describedby="key-note" />
-          <${Button} kind="quiet" aria-pressed=${shown} onClick=${() => show(!shown)}>${t(shown ? "login.hide" : "login.show")}</${Button}></div>
+        <div class="with-button"><input id="key" name="key" ref=${input} type=${shown ? "text" : "password"} autocomplete="off"
+          spellcheck="false" autocapitalize="off" placeholder="sk-…" required aria-describedby="key-note" />
+          <${Button} kind="quiet" aria-pressed=${shown} onClick=${() => show(!shown)}>${t(shown ? "login.hide" : "login.show")}</${Button}>
+            </div>
         <p class="note" id="key-note">${t("login.note")}</p></div>
-      <label class="check"><input type="checkbox" checked=${remember} onChange=${(event) => setRemember(event.target.checked)} /><span>${t("login.remember")}</span></label>
+      <label class="check"><input type="checkbox" checked=${remember} onChange=${(event) => setRemember(event.target.checked)} />
+        <span>${t("login.remember")}</span></label>
       ${
         remember &&
         html`<div class="alert warn">

@@ -27,10 +27,14 @@ export function Models() {
     <${Loaded} of=${load}>${({ data }) =>
       data.length
         ? html`<div class="tiles">
-            ${data.map((model) => html`<${Tile} key=${model.id} model=${model} names=${(aliases.data?.data ?? []).filter((each) => each.model === model.id)} ask=${ask} />`)}
+            ${data.map((model) => html`<${Tile} key=${model.id} model=${model}
+              names=${(aliases.data?.data ?? []).filter((each) => each.model === model.id)} ask=${ask} />`)}
           </div>`
-        : html`<${Card} label=${t("nav.models")}><${Empty} title=${t("models.none")} text=${t("models.none.text")} icon="models" /></${Card}>`}</${Loaded}>
-    ${asked && html`<${Ask} title=${t(asked.paused ? "model.resume" : "model.pause")} text=${t(asked.paused ? "model.resume.text" : "model.pause.text", { name: asked.id })} yes=${t(asked.paused ? "model.resume" : "model.pause")} act=${act} onClose=${() => ask(null)} />`}
+        : html`<${Card} label=${t("nav.models")}><${Empty} title=${t("models.none")} text=${t("models.none.text")} icon="models" />
+          </${Card}>`}</${Loaded}>
+    ${asked && html`<${Ask} title=${t(asked.paused ? "model.resume" : "model.pause")}
+      text=${t(asked.paused ? "model.resume.text" : "model.pause.text", { name: asked.id })}
+      yes=${t(asked.paused ? "model.resume" : "model.pause")} act=${act} onClose=${() => ask(null)} />`}
   </${Page}>`;
 }
 
@@ -40,15 +44,18 @@ function Tile({ model, names, ask }) {
     <${Load} model=${model} />
     ${model.why.includes(",") && html`<p class="note why" lang="en">${model.why}</p>`}
     <dl class="pairs">
-      <dt>${t("model.price")}</dt><dd>${input || output ? t("model.price.text", { input: money(input, me.value.currency), output: money(output, me.value.currency) }) : t("model.price.none")}</dd>
+      <dt>${t("model.price")}</dt>
+        <dd>${input || output ? t("model.price.text", { input: money(input, me.value.currency), output: money(output, me.value.currency) }) : t("model.price.none")}</dd>
       <dt>${t("model.capacity")}</dt><dd>${model.auto ? t("model.auto", { n: number(model.capacity) }) : number(model.capacity)}</dd>
-      <dt>${t("model.endpoints")}</dt><dd>${model.endpoints.map((each) => html`<code class="pill" key=${each}>${each.replace("/v1/", "")}</code>`)}</dd>
+      <dt>${t("model.endpoints")}</dt>
+        <dd>${model.endpoints.map((each) => html`<code class="pill" key=${each}>${each.replace("/v1/", "")}</code>`)}</dd>
       ${
         names.length > 0 &&
         html`<dt>${t("model.aliases")}</dt>
           <dd>${names.map((each) => html`<code class="pill" key=${each.id}>${each.alias}</code>`)}</dd>`
       }
     </dl>
-    ${isOperator() && html`<div class="actions"><${Button} icon=${model.paused ? "play" : "pause"} onClick=${() => ask(model)}>${t(model.paused ? "model.resume" : "model.pause")}</${Button}></div>`}
+    ${isOperator() && html`<div class="actions"><${Button} icon=${model.paused ? "play" : "pause"}
+      onClick=${() => ask(model)}>${t(model.paused ? "model.resume" : "model.pause")}</${Button}></div>`}
   </${Card}>`;
 }

@@ -84,8 +84,10 @@ export function NewBatch() {
         file &&
         html`<${Card} label=${t("new.settings")}>
         <div class="grid">
-          <${Field} label=${t("new.name")} name="name" value=${name} maxlength="512" hint=${t("new.name.hint")} onInput=${(event) => setName(event.target.value)} />
-          <${Field} label=${t("endpoint")} name="endpoint" value=${endpoint} options=${ENDPOINTS.map((each) => [each, each])} hint=${t(seen.endpoint ? "new.endpoint.found" : "new.endpoint.guess")} onChange=${(event) => setEndpoint(event.target.value)} />
+          <${Field} label=${t("new.name")} name="name" value=${name} maxlength="512" hint=${t("new.name.hint")}
+            onInput=${(event) => setName(event.target.value)} />
+          <${Field} label=${t("endpoint")} name="endpoint" value=${endpoint} options=${ENDPOINTS.map((each) => [each, each])}
+            hint=${t(seen.endpoint ? "new.endpoint.found" : "new.endpoint.guess")} onChange=${(event) => setEndpoint(event.target.value)} />
         </div>
         <${Known} seen=${seen} models=${models.data?.data} />
         ${step.at === "good" && html`<${Good} report=${step.report} />`}
@@ -107,7 +109,8 @@ export function NewBatch() {
         }</div>
         <${Fault} error=${step.error} />
         <div class="actions end">
-          ${busy ? html`<${Button} onClick=${() => abort.current?.abort()}>${t("new.stop")}</${Button}>` : html`<${Button} onClick=${() => setFile(null)}>${t("new.other")}</${Button}>`}
+          ${busy ? html`<${Button} onClick=${() => abort.current?.abort()}>${t("new.stop")}</${Button}>` : html`<${Button}
+            onClick=${() => setFile(null)}>${t("new.other")}</${Button}>`}
           <${Button} type="submit" value="check" icon="check" busy=${busy}>${t("new.only")}</${Button}>
           <${Button} type="submit" kind="primary" icon="play" busy=${busy}>${t("new.submit")}</${Button}>
         </div>
@@ -139,7 +142,7 @@ function Known({ seen, models }) {
     <${Icon}
       name="check"
       size=${15}
-    />${seen.lines ? html`<span>${t("new.lines", { n: number(seen.lines) })}</span>` : null}${
+    />${seen.lines ? html`<span>${counted("new.report", seen.lines)}</span>` : null}${
       seen.model &&
       html`<span
         >${t("model")}: <code><bdi>${seen.model}</bdi></code></span
@@ -151,13 +154,17 @@ function Known({ seen, models }) {
 function Good({ report }) {
   const { estimate } = report;
   const of = (amount) => money(amount, estimate.currency);
+  const cost = estimate.cost_limit === null ? "new.cost.open" : "new.cost";
+  const told = [
+    counted("new.report", report.lines),
+    t("new.tokens", { n: compact(estimate.input_tokens) }),
+    t(cost, { least: of(estimate.input_cost), most: of(estimate.cost_limit) }),
+  ];
   return html`<div class="alert good" role="status">
     <${Icon} name="check" />
     <div>
       <p><strong>${t("new.good")}</strong></p>
-      <p class="note">
-        ${[counted("new.report", report.lines), t("new.tokens", { n: compact(estimate.input_tokens) }), estimate.cost_limit === null ? t("new.cost.open", { least: of(estimate.input_cost) }) : t("new.cost", { least: of(estimate.input_cost), most: of(estimate.cost_limit) })].join(" · ")}
-      </p>
+      <p class="note">${told.join(" · ")}</p>
     </div>
   </div>`;
 }
@@ -198,7 +205,7 @@ function Drop({ file, seen, choose, disabled }) {
       file
         ? html`<p class="drop-name"><bdi>${file.name}</bdi></p>
             <p class="note">
-              ${size(file.size)}${seen.lines ? ` · ${t("new.lines", { n: number(seen.lines) })}` : ""}
+              ${size(file.size)}${seen.lines ? ` · ${counted("new.report", seen.lines)}` : ""}
             </p>`
         : html`<p class="drop-name">${t("new.drop")}</p>
             <p class="note">${t("new.drop.note")}</p>`
@@ -218,5 +225,6 @@ function Drop({ file, seen, choose, disabled }) {
 function Shape() {
   const line =
     '{"custom_id": "doc-1", "method": "POST", "url": "/v1/chat/completions",\n "body": {"model": "…", "messages": [{"role": "user", "content": "…"}]}}';
-  return html`<${Card} title=${t("new.shape")} note=${t("new.shape.note")}><pre class="raw" tabindex="0"><code>${line}</code></pre></${Card}>`;
+  return html`<${Card} title=${t("new.shape")} note=${t("new.shape.note")}><pre class="raw" tabindex="0"><code>${line}</code></pre>
+    </${Card}>`;
 }

@@ -50,8 +50,11 @@ function Recent({ title, query, none, noneText }) {
     [query.status],
     () => FRESH_MS,
   );
-  return html`<${Card} flush title=${title} actions=${html`<a class="button quiet" href=${to("batches")}>${t("all")}<${Icon} name="right" size=${16} /></a>`}>
-    <${Loaded} of=${recent} rows=${3}>${(found) => html`<${Table} label=${title} columns=${batchColumns().filter((column) => column.key !== "cost")} rows=${found.data} none=${none} noneText=${noneText} noneIcon="batches" />`}</${Loaded}>
+  return html`<${Card} flush title=${title} actions=${html`<a class="button quiet" href=${to("batches")}>${t("all")}<${Icon} name="right"
+    size=${16} /></a>`}>
+    <${Loaded} of=${recent} rows=${3}>${(found) => html`<${Table} label=${title}
+      columns=${batchColumns().filter((column) => column.key !== "cost")} rows=${found.data} none=${none} noneText=${noneText}
+      noneIcon="batches" />`}</${Loaded}>
   </${Card}>`;
 }
 
@@ -82,7 +85,9 @@ function Money() {
     <${Figure} icon="batches" label=${t("overview.running")} value=${number(running)} note=${counted("lines.open", open)} />
     <${Figure} icon="tokens" label=${t("overview.tokens")} value=${compact(sum("total_tokens"))} note=${t("overview.days")} />
     <${Figure} icon="usage" label=${t("overview.spent")} value=${money(usage.data?.amount, me.value.currency)} note=${t("overview.days")} />
-    <${Figure} icon="coins" label=${t("balance")} value=${balance.data?.balance === null ? t("unlimited") : money(balance.data?.balance, me.value.currency)} kind=${balance.data?.balance === 0 ? "bad" : ""} />
+    <${Figure} icon="coins" label=${t("balance")}
+      value=${balance.data?.balance === null ? t("unlimited") : money(balance.data?.balance, me.value.currency)}
+      kind=${balance.data?.balance === 0 ? "bad" : ""} />
   </${Figures}>`;
 }
 
@@ -92,7 +97,8 @@ function Capacity() {
     [],
     () => FRESH_MS,
   );
-  return html`<${Card} title=${t("nav.models")} actions=${html`<a class="button quiet" href=${to("models")}>${t("all")}<${Icon} name="right" size=${16} /></a>`}>
+  return html`<${Card} title=${t("nav.models")} actions=${html`<a class="button quiet" href=${to("models")}>${t("all")}<${Icon} name="right"
+    size=${16} /></a>`}>
     <${Loaded} of=${load}>${({ data }) =>
       data.length
         ? html`<ul class="loads">
@@ -108,5 +114,6 @@ function Spent() {
     [],
     () => 60_000,
   );
-  return html`<${Card} title=${t("overview.daily")}><${Loaded} of=${usage}>${(found) => html`<${UsageChart} found=${found} by="amount" days=${14} />`}</${Loaded}></${Card}>`;
+  return html`<${Card} title=${t("overview.daily")}>
+    <${Loaded} of=${usage}>${(found) => html`<${UsageChart} found=${found} by="amount" days=${14} />`}</${Loaded}></${Card}>`;
 }

@@ -70,7 +70,8 @@ function Sums({ found, part }) {
     { key: "output", name: t("usage.output"), kind: "number", cell: (row) => number(row.output_tokens) },
     { key: "amount", name: t("cost"), kind: "number", cell: (row) => money(row.amount, me.value.currency) },
   ];
-  return html`<${Card} flush title=${title}><${Table} label=${title} columns=${columns} rows=${sums(found, part)} none=${t("usage.none")} noneIcon="usage" /></${Card}>`;
+  return html`<${Card} flush title=${title}>
+    <${Table} label=${title} columns=${columns} rows=${sums(found, part)} none=${t("usage.none")} noneIcon="usage" /></${Card}>`;
 }
 
 export function UsagePage() {
@@ -91,22 +92,29 @@ export function UsagePage() {
   const sum = (field) => (usage.data?.data ?? []).reduce((all, each) => all + each[field], 0);
   return html`<${Page} title=${t("nav.usage")} lead=${t("usage.lead")}>
     <${Figures}>
-      <${Figure} icon="coins" label=${t("balance")} value=${balance.data?.balance === null ? t("unlimited") : money(balance.data?.balance, me.value.currency)} note=${last && html`${t("usage.last")} <${Time} at=${last.created_at} relative />`} />
-      <${Figure} icon="usage" label=${t("usage.amount")} value=${money(usage.data?.amount, me.value.currency)} note=${t("usage.days", { n: days })} />
+      <${Figure} icon="coins" label=${t("balance")}
+        value=${balance.data?.balance === null ? t("unlimited") : money(balance.data?.balance, me.value.currency)}
+        note=${last && html`${t("usage.last")} <${Time} at=${last.created_at} relative />`} />
+      <${Figure} icon="usage" label=${t("usage.amount")} value=${money(usage.data?.amount, me.value.currency)}
+        note=${t("usage.days", { n: days })} />
       <${Figure} icon="batches" label=${t("usage.requests")} value=${compact(sum("requests"))} note=${t("usage.days", { n: days })} />
-      <${Figure} icon="tokens" label=${t("usage.tokens")} value=${compact(sum("total_tokens"))} note=${t("usage.split", { input: compact(sum("input_tokens")), output: compact(sum("output_tokens")) })} />
+      <${Figure} icon="tokens" label=${t("usage.tokens")} value=${compact(sum("total_tokens"))}
+        note=${t("usage.split", { input: compact(sum("input_tokens")), output: compact(sum("output_tokens")) })} />
     </${Figures}>
     <${Card} title=${t(`usage.daily.${by}`)} actions=${html`<div
         class="chips"
         role="group"
         aria-label=${t("usage.measure")}
       >
-        ${["amount", "total_tokens", "requests"].map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === by} onClick=${() => setBy(each)}>${t(`usage.${each}`)}</button>`)}
+        ${["amount", "total_tokens", "requests"].map((each) => html`<button type="button" class="chip" key=${each}
+          aria-pressed=${each === by} onClick=${() => setBy(each)}>${t(`usage.${each}`)}</button>`)}
       </div>
       <div class="chips" role="group" aria-label=${t("usage.span")}>
-        ${SPANS.map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === days} onClick=${() => setDays(each)}>${t("usage.span.days", { n: each })}</button>`)}
+        ${SPANS.map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === days}
+          onClick=${() => setDays(each)}>${t("usage.span.days", { n: each })}</button>`)}
       </div>`}>
-      <${Loaded} of=${usage}>${(found) => (found.data.length ? html`<${UsageChart} found=${found} by=${by} days=${days} />` : html`<${Empty} title=${t("usage.none")} text=${t("usage.none.text")} icon="usage" />`)}</${Loaded}>
+      <${Loaded} of=${usage}>${(found) => (found.data.length ? html`<${UsageChart} found=${found} by=${by} days=${days} />` : html`<${Empty}
+        title=${t("usage.none")} text=${t("usage.none.text")} icon="usage" />`)}</${Loaded}>
     </${Card}>
     ${usage.data && html`<${Sums} found=${usage.data.data} part="model" /><${Sums} found=${usage.data.data} part="endpoint" />`}
   </${Page}>`;

@@ -20,13 +20,18 @@ export function Webhooks({ id }) {
 const State = ({ status }) => html`<span class="status ${status}"><span class="dot" />${t(`webhook.${status}`)}</span>`;
 
 function Secret({ made, onClose }) {
-  return html`<${Dialog} title=${t("webhook.secret")} onClose=${onClose}><div class="form"><div class="alert warn"><${Icon} name="warning" /><p>${t("webhook.once")}</p></div><code class="secret" tabindex="0" aria-label=${t("webhook.secret")}>${made.signing_secret}</code><div class="actions end"><${Copy} text=${made.signing_secret} /><${Button} kind="primary" onClick=${onClose}>${t("key.kept")}</${Button}></div></div></${Dialog}>`;
+  return html`<${Dialog} title=${t("webhook.secret")} onClose=${onClose}><div class="form"><div class="alert warn">
+    <${Icon} name="warning" /><p>${t("webhook.once")}</p></div>
+    <code class="secret" tabindex="0" aria-label=${t("webhook.secret")}>${made.signing_secret}</code><div class="actions end">
+    <${Copy} text=${made.signing_secret} /><${Button} kind="primary" onClick=${onClose}>${t("key.kept")}</${Button}></div></div>
+    </${Dialog}>`;
 }
 
 function Events({ chosen = EVENTS }) {
   return html`<fieldset class="field">
     <legend>${t("webhook.events")}</legend>
-    ${EVENTS.map((each) => html`<label class="check" key=${each}><input type="checkbox" name=${each} defaultChecked=${chosen.includes(each)} /><code>${each}</code></label>`)}
+    ${EVENTS.map((each) => html`<label class="check" key=${each}>
+      <input type="checkbox" name=${each} defaultChecked=${chosen.includes(each)} /><code>${each}</code></label>`)}
   </fieldset>`;
 }
 
@@ -62,16 +67,19 @@ function All() {
     },
     { key: "created", name: t("created"), cell: (row) => html`<${Time} at=${row.created_at} relative />` },
   ];
-  return html`<${Page} title=${t("nav.webhooks")} lead=${t("webhooks.lead")} actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => add(true)}>${t("webhook.add")}</${Button}>`}>
+  return html`<${Page} title=${t("nav.webhooks")} lead=${t("webhooks.lead")} actions=${html`<${Button} kind="primary" icon="plus"
+    onClick=${() => add(true)}>${t("webhook.add")}</${Button}>`}>
     <${Card} flush label=${t("nav.webhooks")}>
-      <${Loaded} of=${pages}>${() => html`<${Table} label=${t("nav.webhooks")} columns=${columns} rows=${pages.items} none=${t("webhook.none")} noneText=${t("webhook.none.text")} noneIcon="webhooks" />`}</${Loaded}>
+      <${Loaded} of=${pages}>${() => html`<${Table} label=${t("nav.webhooks")} columns=${columns} rows=${pages.items}
+        none=${t("webhook.none")} noneText=${t("webhook.none.text")} noneIcon="webhooks" />`}</${Loaded}>
       <${Pager} pages=${pages} />
     </${Card}>
     ${
       adding &&
       html`<${Ask} title=${t("webhook.add")} yes=${t("create")} act=${create} onClose=${() => add(false)}>
       <${Field} label=${t("name")} name="name" value="webhook" required maxlength="200" />
-      <${Field} label=${t("webhook.url")} name="url" type="url" required placeholder="https://" hint=${t("webhook.url.hint")} /><${Events} />
+      <${Field} label=${t("webhook.url")} name="url" type="url" required placeholder="https://" hint=${t("webhook.url.hint")} />
+        <${Events} />
     </${Ask}>`
     }
     ${made && html`<${Secret} made=${made} onClose=${() => setMade(null)} />`}
@@ -113,8 +121,13 @@ function One({ id }) {
   };
   const back = { href: to("webhooks"), text: t("nav.webhooks") };
   const enabled = endpoint?.status === "enabled";
-  return html`<${Page} title=${endpoint?.name ?? t("webhook")} back=${back} lead=${endpoint && html`<span class="facts"><${State} status=${endpoint.status} /><bdi>${endpoint.url}</bdi></span>`}
-    actions=${endpoint && html`<${Button} kind="primary" onClick=${test}>${t("webhook.test")}</${Button}><${Button} onClick=${() => ask("change")}>${t("change")}</${Button}><${Button} onClick=${() => change({ enabled: !enabled }, t("webhook.saved")).catch((error) => say(error.message, "bad"))}>${t(enabled ? "webhook.disable" : "webhook.enable")}</${Button}><${Button} icon="key" onClick=${() => ask("rotate")}>${t("webhook.rotate")}</${Button}><${Button} kind="danger-quiet" icon="trash" onClick=${() => ask("delete")}>${t("delete")}</${Button}>`}>
+  return html`<${Page} title=${endpoint?.name ?? t("webhook")} back=${back} lead=${endpoint && html`<span class="facts">
+    <${State} status=${endpoint.status} /><bdi>${endpoint.url}</bdi></span>`}
+    actions=${endpoint && html`<${Button} kind="primary" onClick=${test}>${t("webhook.test")}</${Button}>
+      <${Button} onClick=${() => ask("change")}>${t("change")}</${Button}><${Button}
+      onClick=${() => change({ enabled: !enabled }, t("webhook.saved")).catch((error) => say(error.message, "bad"))}>${t(enabled ? "webhook.disable" : "webhook.enable")}</${Button}>
+      <${Button} icon="key" onClick=${() => ask("rotate")}>${t("webhook.rotate")}</${Button}>
+      <${Button} kind="danger-quiet" icon="trash" onClick=${() => ask("delete")}>${t("delete")}</${Button}>`}>
     <${Loaded} of=${found}>${() =>
       html`${
           endpoint.failing_since &&
@@ -123,9 +136,15 @@ function One({ id }) {
             <p>${t("webhook.failing.since")} <${Time} at=${endpoint.failing_since} /></p>
           </div>`
         }<${Deliveries} at=${at} />`}</${Loaded}>
-    ${asked === "change" && html`<${Ask} title=${t("change")} yes=${t("save")} act=${acts.change} onClose=${() => ask(null)}><${Field} label=${t("name")} name="name" value=${endpoint.name} required maxlength="200" /><${Field} label=${t("webhook.url")} name="url" type="url" value=${endpoint.url} required hint=${t("webhook.url.hint")} /><${Events} chosen=${endpoint.event_types} /></${Ask}>`}
-    ${asked === "rotate" && html`<${Ask} title=${t("webhook.rotate")} text=${t("webhook.rotate.text")} yes=${t("webhook.rotate")} act=${acts.rotate} onClose=${() => ask(null)}><label class="check"><input type="checkbox" name="keep" defaultChecked /><span>${t("webhook.rotate.keep")}</span></label></${Ask}>`}
-    ${asked === "delete" && html`<${Ask} title=${t("webhook.delete")} text=${t("webhook.delete.text")} yes=${t("delete")} kind="danger" act=${acts.delete} onClose=${() => ask(null)} />`}
+    ${asked === "change" && html`<${Ask} title=${t("change")} yes=${t("save")} act=${acts.change} onClose=${() => ask(null)}>
+      <${Field} label=${t("name")} name="name" value=${endpoint.name} required maxlength="200" />
+      <${Field} label=${t("webhook.url")} name="url" type="url" value=${endpoint.url} required hint=${t("webhook.url.hint")} />
+      <${Events} chosen=${endpoint.event_types} /></${Ask}>`}
+    ${asked === "rotate" && html`<${Ask} title=${t("webhook.rotate")} text=${t("webhook.rotate.text")} yes=${t("webhook.rotate")}
+      act=${acts.rotate} onClose=${() => ask(null)}><label class="check"><input type="checkbox" name="keep" defaultChecked />
+      <span>${t("webhook.rotate.keep")}</span></label></${Ask}>`}
+    ${asked === "delete" && html`<${Ask} title=${t("webhook.delete")} text=${t("webhook.delete.text")} yes=${t("delete")} kind="danger"
+      act=${acts.delete} onClose=${() => ask(null)} />`}
     ${made && html`<${Secret} made=${made} onClose=${() => setMade(null)} />`}
   </${Page}>`;
 }
@@ -179,5 +198,7 @@ function Deliveries({ at }) {
       cell: (row) => html`<${Button} kind="quiet tiny" onClick=${() => again(row)}>${t("delivery.again")}</${Button}>`,
     },
   ];
-  return html`<${Card} flush title=${t("deliveries")}><${Loaded} of=${pages}>${() => html`<${Table} label=${t("deliveries")} columns=${columns} rows=${pages.items} none=${t("delivery.none")} noneIcon="webhooks" />`}</${Loaded}><${Pager} pages=${pages} /></${Card}>`;
+  return html`<${Card} flush title=${t("deliveries")}><${Loaded} of=${pages}>${() => html`<${Table} label=${t("deliveries")}
+    columns=${columns} rows=${pages.items} none=${t("delivery.none")} noneIcon="webhooks" />`}</${Loaded}><${Pager} pages=${pages} />
+    </${Card}>`;
 }

@@ -25,12 +25,14 @@ export function Load({ model, small }) {
       >
     </div>
     <div class="slots" role="img" aria-label="${model.id}: ${text}">
-      ${KINDS.filter((kind) => model[kind] > 0).map((kind) => html`<span key=${kind} class=${kind} style=${{ flexGrow: model[kind] / total }} />`)}
+      ${KINDS.filter((kind) => model[kind] > 0).map((kind) => html`<span key=${kind} class=${kind}
+        style=${{ flexGrow: model[kind] / total }} />`)}
     </div>
     ${
       !small &&
       html`<ul class="legend">
-        ${KINDS.map((kind) => html`<li key=${kind}><span class="swatch ${kind}" />${t(`slots.${kind}`)} <strong>${number(model[kind])}</strong></li>`)}
+        ${KINDS.map((kind) => html`<li key=${kind}>
+          <span class="swatch ${kind}" />${t(`slots.${kind}`)} <strong>${number(model[kind])}</strong></li>`)}
       </ul>`
     }
   </div>`;

@@ -24,7 +24,8 @@ export function Findings({ findings, file, fileId, all = findings.length }) {
       ended = true;
     };
   }, [file, fileId, wanted.join()]);
-  return html`<${Card} title=${counted("findings", all)} note=${all > findings.length ? t("findings.more", { n: number(findings.length) }) : t("findings.note")} kind="findings">
+  return html`<${Card} title=${counted("findings", all)}
+    note=${all > findings.length ? t("findings.more", { n: number(findings.length) }) : t("findings.note")} kind="findings">
     <ol class="finding-list">${findings.map(
       (each, at) =>
         html`<li key=${at} class="finding">
@@ -33,7 +34,9 @@ export function Findings({ findings, file, fileId, all = findings.length }) {
             ><code class="code">${each.code}</code>${each.param && html`<code class="pill">${each.param}</code>`}
           </div>
           <p><${Visible} text=${each.message} /></p>
-          ${each.line && texts.has(each.line) && html`<pre class="line-text" tabindex="0" aria-label=${t("line.text", { n: each.line })}><span class="gutter" aria-hidden="true">${each.line}</span><code><${Visible} text=${texts.get(each.line) || " "} /></code></pre>`}
+          ${each.line && texts.has(each.line) && html`<pre class="line-text" tabindex="0" aria-label=${t("line.text", { n: each.line })}>
+            <span class="gutter" aria-hidden="true">${each.line}</span><code><${Visible} text=${texts.get(each.line) || " "} /></code>
+            </pre>`}
         </li>`,
     )}</ol>
   </${Card}>`;

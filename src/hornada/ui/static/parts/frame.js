@@ -44,7 +44,8 @@ export function Choices() {
     <label class="choice"
       ><${Icon} name="globe" /><span class="unseen">${t("language")}</span>
       <select value=${language.value} onChange=${(event) => speak(event.target.value, true)}>
-        ${Object.entries(LANGUAGES).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language.value}>${name}</option>`)}
+        ${Object.entries(LANGUAGES).map(([code, name]) => html`<option key=${code} value=${code} lang=${code}
+          selected=${code === language.value}>${name}</option>`)}
       </select></label
     >
     <button
@@ -108,7 +109,8 @@ export function Frame({ section, children }) {
             ><${Icon} name="plus" />${t("new")}</a
           >
         </div>`
-      }<nav aria-label=${t("navigation")}><${Links} section=${section} onGo=${() => setOpen(false)} /></nav><div class="side-foot"><${Choices} /><${Who} /></div></${Dialog}>`
+      }<nav aria-label=${t("navigation")}><${Links} section=${section} onGo=${() => setOpen(false)} /></nav><div class="side-foot">
+        <${Choices} /><${Who} /></div></${Dialog}>`
     }
     <div class="frame">
       <div class="side">

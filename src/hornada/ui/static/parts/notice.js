@@ -20,7 +20,8 @@ export function Notices() {
     return () => clearTimeout(timer);
   }, [notice]);
   return html`<div class="notices" role="status" aria-live="polite">
-    ${shown && notice && html`<div class="notice ${notice.kind}"><${Icon} name=${notice.kind === "bad" ? "warning" : "check"} /><span>${notice.text}</span></div>`}
+    ${shown && notice && html`<div class="notice ${notice.kind}"><${Icon} name=${notice.kind === "bad" ? "warning" : "check"} />
+      <span>${notice.text}</span></div>`}
   </div>`;
 }
 

@@ -21,10 +21,13 @@ export function Results({ batch, query }) {
   };
   return html`<${Card} title=${t("results")} note=${live(batch) ? t("results.partial") : undefined} kind="results">
     <div class="toolbar">
-      <div class="chips" role="group" aria-label=${t("filter")}>${SORTS.map((each) => html`<button type="button" class="chip" key=${each} aria-pressed=${each === status} onClick=${() => narrow({ results: each === "all" ? "" : each })}>${t(`results.${each}`)}</button>`)}</div>
+      <div class="chips" role="group" aria-label=${t("filter")}>${SORTS.map((each) => html`<button type="button" class="chip" key=${each}
+        aria-pressed=${each === status}
+        onClick=${() => narrow({ results: each === "all" ? "" : each })}>${t(`results.${each}`)}</button>`)}</div>
       <form class="search" role="search" onSubmit=${search}>
         <label class="unseen" for="search">${t("results.search")}</label>
-        <input id="search" name="search" type="search" value=${text} placeholder=${t("results.search")} onInput=${(event) => event.target.value === "" && narrow({ search: "" })} />
+        <input id="search" name="search" type="search" value=${text} placeholder=${t("results.search")}
+          onInput=${(event) => event.target.value === "" && narrow({ search: "" })} />
         <${Button} type="submit" iconOnly icon="search" aria-label=${t("results.find")} />
       </form>
     </div>
@@ -84,7 +87,8 @@ function Line({ line }) {
         ${t("results.raw")}
       </button>
     </header>
-    ${raw ? html`<pre class="raw" tabindex="0"><code><${Visible} text=${JSON.stringify(line, null, 2)} /></code></pre>` : html`<div class="pair"><${Asked} input=${line.input} /><${Answered} line=${line} failed=${failed} /></div>`}
+    ${raw ? html`<pre class="raw" tabindex="0"><code><${Visible} text=${JSON.stringify(line, null, 2)} /></code>
+      </pre>` : html`<div class="pair"><${Asked} input=${line.input} /><${Answered} line=${line} failed=${failed} /></div>`}
   </li>`;
 }
 
@@ -96,7 +100,8 @@ function Asked({ input }) {
     </div>`;
   return html`<div class="asked">
     <h3>${t("results.asked")}</h3>
-    ${askedOf(input).map((each, at) => html`<div class="message" key=${at}>${each.role && html`<span class="role">${each.role}</span>`}<${Long} text=${each.text} /></div>`)}
+    ${askedOf(input).map((each, at) => html`<div class="message" key=${at}>${each.role && html`<span
+      class="role">${each.role}</span>`}<${Long} text=${each.text} /></div>`)}
   </div>`;
 }
 
@@ -119,5 +124,6 @@ function Long({ text }) {
   const [open, setOpen] = useState(false);
   const long = text.length > LONG;
   return html`<div class="text"><${Visible} text=${long && !open ? `${text.slice(0, LONG)}…` : text} /></div>
-    ${long && html`<button type="button" class="button quiet tiny" aria-expanded=${open} onClick=${() => setOpen(!open)}>${t(open ? "less" : "more", { n: number(text.length) })}</button>`}`;
+    ${long && html`<button type="button" class="button quiet tiny" aria-expanded=${open}
+      onClick=${() => setOpen(!open)}>${t(open ? "less" : "more", { n: number(text.length) })}</button>`}`;
 }

@@ -13,7 +13,8 @@ export function Table({ label, columns, rows, id = (row) => row.id, none, noneTe
       </caption>
       <thead role="rowgroup">
         <tr role="row">
-          ${columns.map((column) => html`<th role="columnheader" key=${column.key} scope="col" class=${column.kind}>${column.name || html`<span class="unseen">${t("actions")}</span>`}</th>`)}
+          ${columns.map((column) => html`<th role="columnheader" key=${column.key} scope="col"
+            class=${column.kind}>${column.name || html`<span class="unseen">${t("actions")}</span>`}</th>`)}
         </tr>
       </thead>
       <tbody role="rowgroup">

@@ -9,6 +9,7 @@ const named = (text) => `U+${text.codePointAt(0).toString(16).toUpperCase().padS
 export function Visible({ text }) {
   const pieces = String(text).split(PIECES);
   return html`<bdi class="visible"
-    >${pieces.map((piece, at) => (at % 2 ? html`<span class="hidden-character" key=${at} title=${named(piece)}>${named(piece)}</span>` : piece))}</bdi
+    >${pieces.map((piece, at) => (at % 2 ? html`<span class="hidden-character" key=${at}
+      title=${named(piece)}>${named(piece)}</span>` : piece))}</bdi
   >`;
 }
