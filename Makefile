@@ -14,7 +14,7 @@ LOCK := $(BIN)/python -m uv pip compile --python $(BIN)/python --universal --pyt
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test acceptance check demo bench serve reference docs lock clean
+.PHONY: help setup test acceptance check demo bench bench-check serve reference docs lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ serve: $(DEV) ## Serve with the data in ./hornada-data; ARGS="--upstream URL ...
 
 bench: $(DEV) ## Measure, with ratios to yardsticks of the same minute; ARGS="--quick ..."
 	$(BIN)/python -m bench $(ARGS)
+
+bench-check: bench ## Measure, and fail when a ratio is worse than the stored one by more than its tolerance
+	$(BIN)/python -m bench.check
 
 reference: $(DEV) ## Write docs/reference again, and the tables in ARCHITECTURE.md
 	$(BIN)/python -m tools.reference

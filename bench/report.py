@@ -14,7 +14,8 @@ from typing import Any
 class Result:
     """One row: ``figure`` measured, ``yardstick`` from the same minute, ``ratio`` between them, ``met`` or not.
 
-    ``met`` None: measured, not judged. ``facts`` are the raw numbers.
+    ``met`` None: measured, not judged. ``more`` and ``less`` are figures by name that depend little on the machine and
+    are better when they are more, or less: ``bench.check`` holds them against stored ones. ``facts``: the raw numbers.
     """
 
     row: str
@@ -24,6 +25,8 @@ class Result:
     met: bool | None
     yardstick: str = "-"
     ratio: str = "-"
+    more: dict[str, float] = field(default_factory=dict)
+    less: dict[str, float] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,11 +96,18 @@ class Setting:
     @contextmanager
     def server(self, slots: int, **more: Any) -> Iterator[Hornada]:
         """A fresh server in front of the stub with ``slots`` concurrent calls, ready; gone with its data afterwards."""
+        with self.configured(
+            settings([model(lines.MODEL, self.stub.upstream, **{"capacity": slots, **more})])
+        ) as server:
+            yield server
+
+    @contextmanager
+    def configured(self, config: str, env: Mapping[str, str] | None = None) -> Iterator[Hornada]:
+        """A fresh server with this configuration, ready; gone with its data afterwards."""
         self._servers += 1
         folder = self.folder / f"server-{self._servers}"
-        config = settings([model(lines.MODEL, self.stub.upstream, **{"capacity": slots, **more})])
         try:
-            with Hornada(folder, config) as hornada:
+            with Hornada(folder, config, env) as hornada:
                 hornada.start()
                 yield hornada
         finally:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from bench.report import Result
-from bench.rows import backlog, bursts, control, crash, files, gateway, pace, relay, speed
+from bench.rows import backlog, bursts, control, crash, files, gateway, growth, pace, relay, speed, workers
 from bench.setting import Setting
 
 Measure = Callable[[Setting], Sequence[Result]]
@@ -20,13 +20,17 @@ MEASURES: dict[tuple[str, ...], Measure] = {
     ("P11",): control.during_a_batch,
     ("P12",): gateway.pass_through,
     ("P13",): relay.events,
+    ("P14a",): growth.of_lines,
+    ("P14b",): growth.of_batches,
+    ("P14c",): growth.of_organizations,
+    ("P15",): workers.several,
 }
 
 
 def wanted(rows: Sequence[str]) -> list[Measure]:
-    """The measures that give at least one of these rows (``P8`` means P8a and P8b); all for none."""
+    """The measures that give at least one of these rows (``P8`` means P8a and P8b, ``P14`` its three); all for none."""
     if not rows:
         return list(MEASURES.values())
     return [
-        measure for given, measure in MEASURES.items() if any(row in rows or row.rstrip("ab") in rows for row in given)
+        measure for given, measure in MEASURES.items() if any(row in rows or row.rstrip("abc") in rows for row in given)
     ]

@@ -59,6 +59,8 @@ def row(setting: Setting, slots: int, share: float, capacity: int | str) -> Resu
         ratio=f"{gated.p95 / alone.p95:.2f} x",
         target=f"p95 <= alone + max(5 %, 5 ms) at >= {share:.0%} use",
         met=not bad and gated.p95 <= allowed and gated.used >= share,
+        more={f"used, capacity {capacity}": gated.used},
+        less={f"p95 of alone, capacity {capacity}": gated.p95 / alone.p95},
         facts={name: vars(seen) for name, seen in (("alone", alone), ("plain", plain), ("gated", gated))},
     )
 

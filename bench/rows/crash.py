@@ -44,6 +44,8 @@ def kill_midway(setting: Setting) -> list[Result]:
             ratio=f"{repeats / allowed:.2f} x",
             target="0 lost, repeats <= in flight + a tick, ready <= 1.5 s, first call <= 1 s",
             met=verdict.sound and not verdict.failed and repeats <= allowed and ready_s <= 1.5 and first <= 1.0,
+            more={"sound": float(verdict.sound)},
+            less={"repeats of allowed": repeats / allowed, "ready s": ready_s},
             facts={"verdict": vars(verdict), "ready_s": ready_s, "first_call_s": first, "lines_per_s": pace},
         )
     ]

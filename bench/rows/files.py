@@ -45,6 +45,7 @@ def validation(setting: Setting) -> list[Result]:
             ratio=f"{took / alone:.2f} x",
             target="<= 1.5 x, +48 MiB, p99 <= 5 ms",
             met=took <= 1.5 * alone and max(grown) <= 48 and lag <= 5,
+            less={"of msgspec": took / alone, "grown MiB": max(grown)},
             facts={"seconds": ours, "msgspec": bare, "grown_mib": grown, "calls": len(lags)},
         )
     ]
@@ -99,6 +100,7 @@ def copied(setting: Setting, path: Path, kind: str, ours: list[float], bare: lis
         ratio=f"{took / alone:.2f} x",
         target="<= 1.5 x, +16 MiB",
         met=took <= 1.5 * alone and grown <= 16,
+        less={f"{kind} of copy": took / alone, f"{kind} grown MiB": grown},
         facts={"seconds": ours, "copy": bare, "quick": setting.quick},
     )
 

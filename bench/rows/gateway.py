@@ -28,6 +28,8 @@ def pass_through(setting: Setting) -> list[Result]:
             ratio=f"{added / theirs:.2f} x, {rate / other:.2f} x",
             target="+0.35 ms, >= 4,000/s",
             met=not bad and added <= 0.35 and rate >= 4000,
+            more={"rate of bare": rate / other},
+            less={"added of bare": added / theirs, "bad": bad},
             facts={"single": list(single.values()), "loaded": list(loaded.values())},
         )
     ]

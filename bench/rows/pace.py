@@ -31,6 +31,7 @@ def paced(setting: Setting, slots: int, share: float, cores: float | None) -> Re
         ratio=f"{reached:.1%}",
         target=f">= {share:.0%} of ideal" + (f", <= {cores:.0%} of a core" if cores else ""),
         met=run.sound and reached >= share and (cores is None or busy <= cores),
+        more={f"of ideal at {slots}": reached},
         facts={
             "rate_to_completed": run.rate,
             "avg_inflight": run.stats["avg_inflight"],
@@ -56,6 +57,8 @@ def refusing_server(setting: Setting) -> list[Result]:
             ratio=f"{busy / SERVER_SLOTS:.0%}",
             target=">= 30.5 busy, 0 failed, <= 3 % refused",
             met=run.sound and busy >= 30.5 and refused <= 0.03,
+            more={"busy": busy / SERVER_SLOTS},
+            less={"refused": refused},
             facts={"stats": run.stats},
         )
     ]
