@@ -10,7 +10,7 @@ import pytest
 from tests.api.site import CHAT, OPERATOR_KEY, Site, open_site
 
 SPEC: dict[str, Any] = {
-    "upstream": [{"url": "http://h:1/v1", "api_key": "k-secret", "model": "real", "weight": 2, "ca_file": None}, "http://h:2/v1"],
+    "upstream": [{"url": "http://h:1/v1", "api_key": "k-secret", "model": "real", "weight": 2}, "http://h:2/v1"],
     "endpoints": [CHAT],
     "capacity": 10,
     "batch": 6,
@@ -52,7 +52,7 @@ async def test_a_model_that_is_put_is_shown_and_offered_at_once(site: Site) -> N
         "object": "model",
         "name": "acme/m one",
         "upstream": [
-            {"url": "http://h:1/v1", "api_key": "***", "model": "real", "weight": 2},
+            {"url": "http://h:1/v1", "api_key": "***", "model": "real", "weight": 2, "ca_file": None},
             {"url": "http://h:2/v1", "api_key": None, "model": None, "weight": 1, "ca_file": None},
         ],
         "endpoints": [CHAT],

@@ -21,12 +21,16 @@ class PriceObject(Strict):
 
 
 class ServerObject(Strict):
-    """A model server. ``api_key`` is shown masked; sent back masked it stays what it was."""
+    """A model server. ``api_key`` is shown masked; sent back masked it stays what it was.
+
+    ``ca_file``: a PEM file, on the server, of authorities to believe beside the system's.
+    """
 
     url: str
     api_key: str | None = None
     model: str | None = None
     weight: Annotated[int, Meta(ge=1, le=MOST)] = 1
+    ca_file: str | None = None
 
 
 class PutModel(Strict):
