@@ -66,7 +66,7 @@ def test_an_older_server_runs_on_while_and_after_a_newer_one_migrates(
 ) -> None:
     server.start()
     client, work = server.client, Work(backend)
-    batch = client.submit(work.lines(300))
+    batch = client.submit(work.lines(300, delay=0.4))
     half_way(client, batch, 20)
     done = newer(NEWER, "migrate", "--config", server.config)
     assert done.returncode == 0, done.stderr

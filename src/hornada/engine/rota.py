@@ -1,4 +1,4 @@
-"""Who of many processes does what one of them must do for all, so that it costs the database the same for any number."""
+"""Whose turn it is to do what one of many processes must do for all, at the same cost for any number of them."""
 
 from collections.abc import Callable
 
