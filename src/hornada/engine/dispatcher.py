@@ -164,7 +164,7 @@ class Dispatcher:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._save_all(deadline)
         async with self._db.write() as tx:
-            for held in self._held.values():
+            for _, held in sorted(self._held.items()):  # in the same order in every process
                 await chunks.hand_back(tx, held.work.chunk)
         self._held.clear()
 
@@ -270,9 +270,8 @@ class Dispatcher:
 
     def let_go(self, model: str) -> None:
         """Starts no line of a model's chunks here: they are handed back, for processes that have slots of it."""
-        for held in list(self._held.values()):
-            if held.work.chunk.model == model:
-                self._lanes[model].stop(held, StopReason.MODEL_GONE)
+        for held in [held for held in self._held.values() if held.work.chunk.model == model]:
+            self._lanes[model].stop(held, StopReason.MODEL_GONE)
 
     def _abort_late(self) -> None:
         """Ends calls of expired batches whose time of grace has passed."""
@@ -305,8 +304,7 @@ class Dispatcher:
         for model in open_models:
             if model.name in ready and self._gates.of(model).want():
                 claimed += await self._claim_for(model)
-        if claimed:
-            self._asked = False
+        self._asked = self._asked and not claimed
         return claimed
 
     async def _claim_for(self, model: Model) -> int:
@@ -352,7 +350,7 @@ class Dispatcher:
         Their input could not be read, or a claim came to nothing half way.
         """
         async with self._db.write() as tx:
-            for chunk in await chunks.leased_by(tx, self._owner()):
+            for chunk in sorted(await chunks.leased_by(tx, self._owner()), key=lambda each: each.batch):
                 if (chunk.batch, chunk.idx) not in self._held:
                     await chunks.hand_back(tx, chunk, wait=UNREADABLE_WAIT)
         self._strays = False

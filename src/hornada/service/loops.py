@@ -15,8 +15,6 @@ from hornada.store.catalog import shelf
 
 _DISCOVER_S = 30.0
 _DISCOVER_SOON_S = 1.0
-LEASES_S = 1.5
-"""How often workers that died are looked for, in seconds."""
 
 
 class Loops:
@@ -31,6 +29,7 @@ class Loops:
         self._parts = parts
         self._delivers = installation.webhooks.enabled
         self._keep = installation.keep
+        self._leases_s = installation.lease_ttl_s / 6
         self._asked_at = -_DISCOVER_S
         self._dispatch = Looper("dispatcher", parts.dispatcher.once, FLUSH_S)
         self._validate = Looper("validator", parts.validator.once, 2.0)
@@ -63,11 +62,11 @@ class Loops:
         wherever nobody is told does not.
         """
         for loop, busy_s, idle_s in (
-            (self._dispatch, FLUSH_S, 2.5),
+            (self._dispatch, FLUSH_S, 3.0),
             (self._watch, 0.5, 1.0),
             (self._spend, REFRESH_S, 1.0),
             (self._validate, 2.0, 5.0),
-            (self._finalize, 1.0, 2.5),
+            (self._finalize, 1.0, 5.0),
             (self._reap, 1.0, 5.0),
             (self._erase, 5.0, 5.0),
             (self._deliver, 1.0, 5.0),
@@ -81,7 +80,7 @@ class Loops:
 
     def _worker(self) -> list[Looper]:
         """What runs batches, and cleans up behind everybody."""
-        leases = Looper("leases", self._parts.reaper.end_lost, LEASES_S)
+        leases = Looper("leases", self._parts.reaper.end_lost, self._leases_s)
         return [
             self._dispatch,
             self._validate,
