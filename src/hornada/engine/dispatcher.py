@@ -66,7 +66,8 @@ class Dispatcher:
     ) -> None:
         self._tally = tally or Tally(clock)
         self.brake = Brake()
-        self.brake.on_released = self._pump
+        self.brake.on_released = self._find_out
+        self._unsure = False
         self._hurried = False
         self._db = db
         self._blobs = blobs
@@ -104,7 +105,7 @@ class Dispatcher:
     @property
     def resting(self) -> bool:
         """Whether no line starts here for now, or any more."""
-        return self.brake.on or self._closing
+        return self.brake.on or self._unsure or self._closing
 
     @property
     def unsaved_bytes(self) -> int:
@@ -148,6 +149,9 @@ class Dispatcher:
         if self._budget.gone:
             await self._budget.once()
         await self._look()
+        if self._unsure:
+            self._unsure = False
+            self._pump()
         return not self._closing and await self._claim() > 0
 
     async def close(self, grace_s: float) -> None:
@@ -236,6 +240,11 @@ class Dispatcher:
         if settled:
             self._on_settled()
         self._pump()
+
+    def _find_out(self) -> None:
+        """No line starts before what is held was looked at: it may have been stopped while nobody could say so."""
+        self._unsure = True
+        self._bell()
 
     def _pump(self) -> None:
         for lanes in self._lanes.values():
@@ -383,7 +392,7 @@ class Dispatcher:
                 self._clock,
                 on_low=self._ask,
                 on_settled=self._nudge,
-                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES and not self.brake.on,
+                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES and not self.brake.on and not self._unsure,
                 tally=self._tally,
             )
         return lanes

@@ -79,9 +79,12 @@ class Recorder:
         fresh = [(source, take) for source, take in taken if not await self._lies(tx, take)]
         held = await chunks.commit(tx, [(take.chunk, _state(take)) for _, take in fresh])
         good = [(source, take) for source, take in fresh if _of(take) in held]
-        for _, take in good:
-            if take.settled and take.left:
-                await chunks.hand_back(tx, take.chunk, model=take.passed_to)
+        back = [take for _, take in good if take.settled and take.left]
+        if back:  # in the same order in every process, those to be drained among them, so that none waits for the other
+            for batch in sorted({take.chunk.batch for _, take in taken if take.settled}):
+                await batches.lock(tx, batch)
+        for take in back:
+            await chunks.hand_back(tx, take.chunk, model=take.passed_to)
         good = [(source, take) for source, take in good if take.data]
         await segment.insert(tx, [take.segment(*self._placed[_key(take)]) for _, take in good])
         await progress.add(tx, self._worker, _steps(good))
