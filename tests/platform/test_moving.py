@@ -68,10 +68,10 @@ def finished(server: Hornada, batch: str) -> None:
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 async def test_a_batch_begun_here_ends_there(near: Hornada, far: Hornada, work: Work, url: str, how: str) -> None:
-    batch = near.client.submit(work.lines(LINES))
-    half_way(near.client, batch, 100)
     refused = run("move", far.config, "--data", near.data)
     assert (refused.returncode, "in use by another hornada process" in refused.stderr) == (2, True)
+    batch = near.client.submit(work.lines(LINES, delay=0.1))
+    half_way(near.client, batch, 100)
     near.kill() if how == "killed" else near.terminate()
     before = work.quiet()
     moved = run("move", far.config, "--data", near.data)
@@ -94,14 +94,14 @@ async def test_a_batch_begun_here_ends_there(near: Hornada, far: Hornada, work: 
 def test_a_backup_is_moved_and_the_way_back(
     near: Hornada, far: Hornada, work: Work, models: str, tmp_path: Path
 ) -> None:
-    batch = near.client.submit(work.lines(LINES))
-    half_way(near.client, batch, 100)
+    batch = near.client.submit(work.lines(LINES, delay=0.2))
+    half_way(near.client, batch, 50)
     backup = tmp_path / "backup"
     assert run("backup", backup, "--data", near.data).returncode == 0
     near.kill()
     assert run("move", far.config, "--data", backup).returncode == 0
     far.start()
-    half_way(far.client, batch, 200)
+    half_way(far.client, batch, 100)
     far.terminate()
     home = tmp_path / "home.toml"
     storage = {"database": f"sqlite:///{tmp_path}/home/data/ledger.db", "blobs": f"file://{tmp_path}/home/data/blobs"}
@@ -110,5 +110,5 @@ def test_a_backup_is_moved_and_the_way_back(
     assert moved.returncode == 0, moved.stderr
     with Hornada(tmp_path / "home", models) as server:
         server.start()
-        assert server.client.batch(batch)["request_counts"]["completed"] >= 200
+        assert server.client.batch(batch)["request_counts"]["completed"] >= 100
         finished(server, batch)
