@@ -218,3 +218,27 @@ def test_lines_are_claimed_by_weight() -> None:
         [source("a", "light", total=1_000), source("b", "heavy", total=1_000, weight=3)], {}, 800, lambda _: 0
     )
     assert {each.org: lines for each, lines in chosen} == {"light": 200, "heavy": 600}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("aaanee"), st.integers(0, 7), st.integers(0, 3000)), max_size=300))
+def test_whoever_has_had_least_is_next_whatever_came_before(steps: list[tuple[str, int, int]]) -> None:
+    queue = queue_of()
+    left, flying = Counter[str](), list[Held]()
+    for step, org, tokens in steps:
+        if step == "a":
+            name = f"o{org}"
+            queue.add(chunk_of(source(f"b{org}-{tokens % 3}", name, weight=1 + org % 3), 1 + tokens % 5))
+            left[name] += 1 + tokens % 5
+        elif step == "n":
+            for _ in range(1 + org):
+                least = min((queue.time(name) for name in +left), default=None)
+                before = {name: queue.time(name) for name in +left}
+                item = queue.next()
+                assert (item is None) == (least is None)
+                if item is not None:
+                    assert before[item[0].work.chunk.org] == least
+                    left[item[0].work.chunk.org] -= 1
+                    flying.append(item[0])
+        elif flying:
+            queue.ended(flying.pop(tokens % len(flying)), tokens or None)

@@ -1,8 +1,9 @@
 """Whose line is next: organizations share a model by tokens and weight, batches of one by deadline and by size."""
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, count
 
 from hornada.engine.held import Held
 from hornada.store.chunk import Source
@@ -29,7 +30,18 @@ class Course:
 class Flow:
     """What one organization has had of a model, in tokens, and what of its batches waits."""
 
-    __slots__ = ("_base", "_by_size", "_served", "_typical", "courses", "idle", "in_flight", "weight")
+    __slots__ = (
+        "_base",
+        "_by_size",
+        "_first",
+        "_served",
+        "_typical",
+        "courses",
+        "idle",
+        "in_flight",
+        "moves",
+        "weight",
+    )
 
     def __init__(self) -> None:
         self.weight = 1
@@ -41,6 +53,10 @@ class Flow:
         self._base = 0.0
         self._typical = _TYPICAL_TOKENS
         self._by_size = False
+        self._first: tuple[str, str] | None = None
+        """The smallest batch and the one of the earliest deadline, until batches come or go."""
+        self.moves = 0
+        """Which change of its virtual time, of all flows', was its last."""
 
     @property
     def time(self) -> float:
@@ -65,11 +81,25 @@ class Flow:
         """
         if len(self.courses) == 1:
             return next(iter(self.courses))
+        if self._first is None:
+            courses = self.courses
+            smallest = min(courses, key=lambda batch: (courses[batch].size, courses[batch].deadline))
+            self._first = smallest, min(courses, key=lambda batch: (courses[batch].deadline, batch))
         self._by_size = not self._by_size
-        courses = self.courses
-        if self._by_size:
-            return min(courses, key=lambda batch: (courses[batch].size, courses[batch].deadline))
-        return min(courses, key=lambda batch: (courses[batch].deadline, batch))
+        return self._first[not self._by_size]
+
+    def open(self, batch: str, deadline: int, size: int) -> Course:
+        """The course of a batch, a new one if it has none."""
+        course = self.courses.get(batch)
+        if course is None:
+            course = self.courses[batch] = Course(deadline, size)
+            self._first = None
+        return course
+
+    def close(self, batch: str) -> None:
+        """A batch has no more chunks here."""
+        del self.courses[batch]
+        self._first = None
 
 
 class FairQueue:
@@ -79,6 +109,8 @@ class FairQueue:
         self._runs = runs
         self._flows: dict[str, Flow] = {}
         self._waiting: dict[str, Flow] = {}
+        self._heap: list[tuple[float, int, str]] = []
+        self._move = count(1)
         self.dry = False
         """An organization has no line left here, and had more in the ledger; whoever asks for them says so no more."""
 
@@ -100,21 +132,22 @@ class FairQueue:
         """Takes a chunk on."""
         chunk = held.work.chunk
         flow = self._waiting[chunk.org] = self._join(chunk.org, held.work.source.weight or 1)
-        course = flow.courses.get(chunk.batch)
-        if course is None:
-            course = flow.courses[chunk.batch] = Course(held.work.source.expires_at, held.work.source.total)
-        course.chunks.append(held)
+        flow.open(chunk.batch, held.work.source.expires_at, held.work.source.total).chunks.append(held)
+        self._moved(chunk.org, flow)
 
     def _join(self, org: str, weight: int) -> Flow:
         """An organization that has lines; if it was idle, it starts where the others are."""
         flow = self._flows.get(org)
         if flow is None:
             flow = self._flows[org] = Flow()
-        flow.weight = weight
+        if flow.weight != weight:
+            flow.weight = weight
+            self._moved(org, flow)
         if flow.idle:
             busy = [other.time for other in self._flows.values() if not other.idle]
             flow.rejoin(min(busy, default=0.0))
             flow.idle = False
+            self._moved(org, flow)
         return flow
 
     def next(self) -> tuple[Held, int] | None:
@@ -128,10 +161,11 @@ class FairQueue:
             line = held.pop() if self._runs(held) else None
             if line is not None:
                 flow.in_flight += 1
+                self._moved(org, flow)
                 return held, line
             course.chunks.popleft()
             if not course.chunks:
-                del flow.courses[batch]
+                flow.close(batch)
                 if not flow.courses:
                     del self._waiting[org]
                     self.dry = self.dry or not flow.idle
@@ -139,13 +173,17 @@ class FairQueue:
 
     def again(self, held: Held) -> None:
         """A line that was sent before is sent again."""
-        self._flows[held.work.chunk.org].in_flight += 1
+        org = held.work.chunk.org
+        flow = self._flows[org]
+        flow.in_flight += 1
+        self._moved(org, flow)
 
     def ended(self, held: Held, tokens: int | None) -> None:
         """A line is no longer in flight; ``tokens`` None when it has no answer."""
         org = held.work.chunk.org
         flow = self._flows[org]
         flow.took(tokens)
+        self._moved(org, flow)
         if not flow.in_flight and not flow.courses and len(self._flows) > _KEPT_FLOWS:
             del self._flows[org]
 
@@ -155,11 +193,34 @@ class FairQueue:
         return flow.time if flow is not None else 0.0
 
     def _org(self) -> str:
-        if len(self._waiting) == 1:
-            return next(iter(self._waiting))
-        return min(self._waiting, key=lambda org: self._waiting[org].time)
+        """The one of least virtual time: the top of a heap whose entries are out of date when a flow has moved on."""
+        waiting, heap = self._waiting, self._heap
+        if len(waiting) == 1:
+            heap.clear()
+            return next(iter(waiting))
+        if not heap or len(heap) > _STALE * len(waiting):
+            self._fill()
+        while True:
+            _, moves, org = heap[0]
+            flow = waiting.get(org)
+            if flow is not None and flow.moves == moves:
+                return org
+            heapq.heappop(heap)
+            if not heap:
+                self._fill()
+
+    def _fill(self) -> None:
+        self._heap[:] = [(flow.time, flow.moves, org) for org, flow in self._waiting.items()]
+        heapq.heapify(self._heap)
+
+    def _moved(self, org: str, flow: Flow) -> None:
+        """An organization's virtual time is another now."""
+        flow.moves = next(self._move)
+        if self._heap and org in self._waiting:
+            heapq.heappush(self._heap, (flow.time, flow.moves, org))
 
 
+_STALE = 8
 _KEPT_FLOWS = 1000
 """Idle organizations whose share is remembered; more are forgotten as they fall idle."""
 
