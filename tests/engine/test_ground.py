@@ -39,3 +39,21 @@ def test_another_process_of_the_same_id_is_not_taken_for_it() -> None:
 @pytest.mark.parametrize("ground", ["", "elsewhere", "elsewhere 1 2", here().split()[0], here().split()[0] + " x y"])
 def test_of_another_machine_nothing_is_known(ground: str) -> None:
     assert not surely_ended(ground)
+
+
+def test_a_container_started_again_knows_that_the_one_before_has_ended() -> None:
+    before, again = "boot/net:[7]/pid:[1] 1 500", "boot/net:[7]/pid:[2] 1 900"
+    assert surely_ended(before, again)
+
+
+@pytest.mark.parametrize(
+    ("there", "own"),
+    [
+        ("boot/net:[7]/pid:[1] 1 500", "boot/net:[8]/pid:[2] 1 900"),  # another pod
+        ("boot/net:[7]/pid:[1] 1 500", "later/net:[7]/pid:[2] 1 900"),  # another machine
+        ("boot/net:[7]/pid:[1] 9 500", "boot/net:[7]/pid:[2] 1 900"),  # not what its container was started for
+        ("boot/net:[7]/pid:[1] 1 500", "boot/net:[7]/pid:[2] 9 900"),
+    ],
+)
+def test_of_another_container_nothing_is_known(there: str, own: str) -> None:
+    assert not surely_ended(there, own)

@@ -2,11 +2,16 @@
 
 A process that has ended has no call under way: the system has closed its connections. Nobody else can know that; to
 them it may be stopped, or cut off.
+
+Process ids mean something within their namespace. A container that is started again (as Kubernetes does in a pod whose
+process was killed) has a new one, in the network namespace of the one before: both are process 1 of theirs, and the
+first has ended, or the second would not be there.
 """
 
 import os
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 _PROC = Path("/proc")
 
@@ -17,21 +22,41 @@ def here() -> str:
     return f"{frame} {os.getpid()} {started}" if frame and started else ""
 
 
-def surely_ended(ground: str) -> bool:
-    """Whether the process that was ``here`` there has ended; False also when this cannot be told from here."""
-    frame, _, rest = ground.partition(" ")
-    pid, _, started = rest.partition(" ")
-    if not frame or frame != _frame() or not pid.isdecimal():
+def surely_ended(ground: str, mine: str | None = None) -> bool:
+    """Whether the process that was ``here`` there has ended; False also when this cannot be told from here.
+
+    ``mine``: the ground of who asks, by default this process's.
+    """
+    there, own = _Ground.read(ground), _Ground.read(here() if mine is None else mine)
+    if there is None or own is None or there.pod != own.pod:
         return False
-    return _started(int(pid)) != started
+    if there.pids != own.pids:
+        return there.pid == own.pid == 1
+    return _started(there.pid) != there.started
+
+
+class _Ground(NamedTuple):
+    """``pod``: the machine's boot and the network namespace; ``pids``: where the id means something."""
+
+    pod: str
+    pids: str
+    pid: int
+    started: str
+
+    @classmethod
+    def read(cls, text: str) -> "_Ground | None":
+        frame, _, rest = text.partition(" ")
+        pid, _, started = rest.partition(" ")
+        pod, _, pids = frame.rpartition("/")
+        return cls(pod, pids, int(pid), started) if pod and pid.isdecimal() else None
 
 
 @lru_cache(1)
 def _frame() -> str:
-    """Where process ids mean the same as here."""
+    """The machine's boot, the network namespace and that of process ids."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}/{(_PROC / 'self/ns/pid').readlink()}"
+        return f"{boot}/{(_PROC / 'self/ns/net').readlink()}/{(_PROC / 'self/ns/pid').readlink()}"
     except OSError:
         return ""
 
