@@ -14,7 +14,7 @@ async def test_a_key_is_told_whose_it_is_and_what_its_plan_allows(tmp_path: Path
     async with open_site(tmp_path) as site:
         answer = await site.client.get("/v1/me")
         me = msgspec.json.decode(answer.content, type=MeObject)
-        assert (me.role, me.currency, me.batches, me.version) == ("admin", "USD", True, __version__)
+        assert (me.role, me.currency, me.batches, me.webhooks, me.version) == ("admin", "USD", True, True, __version__)
         assert me.organization is not None
         assert me.member is not None
         assert me.key is not None

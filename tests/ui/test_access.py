@@ -62,6 +62,7 @@ def shown(visitor: Visitor) -> None:
     expect(visitor.page.locator(".waiting")).to_have_count(0)
 
 
+@pytest.mark.timeout(300)
 def test_no_page_has_a_serious_fault_in_either_theme_or_is_wider_than_a_phone(
     places: dict[str, Place], browser: Browser, server: Hornada
 ) -> None:
@@ -185,6 +186,7 @@ def test_on_a_phone_the_menu_is_a_drawer_that_closes(visit: Visit) -> None:
     expect(visitor.heading).to_have_text("Files")
     expect(page.get_by_role("dialog")).to_have_count(0)
     visitor.button("Open menu").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(visitor.button("Open menu")).to_be_focused()
 

@@ -1,10 +1,11 @@
 """Somebody at the dashboard: a browser window of its own, and what it must never see."""
 
 import json
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from bench.client import Client, granted
 from bench.hornada import KEY, Hornada
@@ -20,6 +21,7 @@ FLAGS = [
     "--disable-sync",
 ]
 PATIENCE_MS = 15_000
+LOOK_MS = 500
 CHAT = "/v1/chat/completions"
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -59,6 +61,9 @@ class Visitor:
         self.asked: set[str] = set()
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", lambda told: self._note(told.type, told.text))
+        self.shaken = 0
+        """Requests that the browser broke off because an interface of the machine came or went, as other tests' do."""
+        self.page.on("requestfailed", lambda request: self._broke_off(request.failure or ""))
         self.page.on("request", lambda request: self.asked.add(request.url))
         if key is not None:
             self.page.add_init_script(
@@ -70,11 +75,30 @@ class Visitor:
         if kind in {"error", "warning"} and not text.startswith("Failed to load resource"):
             self.faults.append(text)
 
+    def _broke_off(self, why: str) -> None:
+        self.shaken += why == "net::ERR_NETWORK_CHANGED"
+
     def go(self, path: str = "") -> Self:
         """Opens a page, such as ``#/batches``, and waits for its heading."""
-        self.page.goto(f"{self.root}/ui/{path}")
+        for _ in range(3):
+            before = self.shaken
+            with suppress(Error):
+                self.page.goto(f"{self.root}/ui/{path}")
+            if self._arrived(before):
+                break
+            self.page.goto("about:blank")
         self.heading.wait_for()
         return self
+
+    def _arrived(self, before: int) -> bool:
+        """Whether the page has its heading; False at once when the machine's network changed while it was loading."""
+        for _ in range(PATIENCE_MS // LOOK_MS):
+            with suppress(Error):
+                self.heading.wait_for(timeout=LOOK_MS)
+                return True
+            if self.shaken > before:
+                return False
+        return True
 
     @property
     def heading(self) -> Locator:

@@ -51,6 +51,7 @@ class MeObject(Strict):
     plan: OwnPlan | None
     currency: Annotated[str, Meta(description="Of every price and amount.")]
     batches: Annotated[bool, Meta(description="Whether there are batches in this installation.")]
+    webhooks: Annotated[bool, Meta(description="Whether there are webhooks.")]
     version: str
 
 
@@ -61,6 +62,7 @@ class MeCalls:
         self._survey = services.survey
         self._currency = services.currency
         self._batches = services.batches_enabled
+        self._webhooks = services.webhooks_enabled
 
     async def me(self, call: Call) -> Response:
         """``GET /me``."""
@@ -84,6 +86,7 @@ class MeCalls:
                 "plan": plan,
                 "currency": self._currency,
                 "batches": self._batches,
+                "webhooks": self._webhooks,
                 "version": __version__,
             }
         )

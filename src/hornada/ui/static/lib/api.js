@@ -5,6 +5,7 @@ import { signal } from "./signal.js";
 const ROOT = location.pathname.replace(/\/ui(\/.*)?$/, "");
 const BASE = ROOT + document.querySelector('meta[name="hornada-base"]').content;
 const PROBE_MS = 3000;
+const AGAIN_MS = 300;
 
 export const away = signal(false); // the server does not answer
 
@@ -29,20 +30,21 @@ export function withQuery(path, query = {}) {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-export async function send(method, path, { body, signal: abort, key: other, accept } = {}) {
+export async function send(method, path, { body, signal: abort, key: other, accept, harmless } = {}) {
   const headers = { authorization: `Bearer ${other ?? key.value}` };
   if (accept) headers.accept = accept;
   if (body !== undefined) headers["content-type"] = "application/json";
+  const request = {
+    method,
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal: abort,
+    credentials: "omit",
+    cache: "no-store",
+  };
   let answer;
   try {
-    answer = await fetch(address(path), {
-      method,
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal: abort,
-      credentials: "omit",
-      cache: "no-store",
-    });
+    answer = await reach(address(path), request, method === "GET" || harmless);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     lost();
@@ -55,12 +57,32 @@ export async function send(method, path, { body, signal: abort, key: other, acce
   throw new Refused(answer.status, told?.error);
 }
 
+// A browser breaks off what is under way when its network changes; what can be asked twice is asked again.
+async function reach(where, request, again) {
+  try {
+    return await fetch(where, request);
+  } catch (error) {
+    if (!again || error.name === "AbortError") throw error;
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    return fetch(where, request);
+  }
+}
+
 export const call = async (method, path, options) => (await send(method, path, options)).json();
 export const get = (path, query, abort) => call("GET", withQuery(path, query), { signal: abort });
 export const post = (path, body) => call("POST", path, { body });
 
 // A file's upload with its progress, which fetch does not tell: XMLHttpRequest does.
-export function upload(path, form, onProgress, abort) {
+export async function upload(path, form, onProgress, abort) {
+  try {
+    return await uploadOnce(path, form, onProgress, abort);
+  } catch (error) {
+    if (!(error instanceof Away)) throw error;
+    return uploadOnce(path, form, onProgress, abort); // the same bytes again are the same file
+  }
+}
+
+function uploadOnce(path, form, onProgress, abort) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", address(path));

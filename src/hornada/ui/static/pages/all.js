@@ -27,7 +27,7 @@ export function pageOf({ path: [first, second, third] }, who) {
     case "usage":
       return isOperator() ? page(Missing, "") : page(UsagePage, "usage");
     case "webhooks":
-      return isAdmin() && !isOperator() ? page(Webhooks, "webhooks", { id: second }) : page(Missing, "");
+      return who.webhooks && isAdmin() && !isOperator() ? page(Webhooks, "webhooks", { id: second }) : page(Missing, "");
     case "admin":
       if (!isAdmin()) return page(Missing, "");
       return second === "organizations" && third

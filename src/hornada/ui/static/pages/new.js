@@ -1,5 +1,5 @@
 // A new batch in three steps on one page: the file, its check, the create.
-import { get, post, upload } from "../lib/api.js";
+import { call, get, post, upload } from "../lib/api.js";
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { compact, counted, money, number, percent, size, t } from "../lib/i18n.js";
 import { infer, read } from "../lib/lines.js";
@@ -60,7 +60,7 @@ export function NewBatch() {
         abort.current.signal,
       );
       setStep({ at: "check" });
-      const report = await post("/batches/validate", { input_file_id: stored.id, endpoint });
+      const report = await call("POST", "/batches/validate", { body: { input_file_id: stored.id, endpoint }, harmless: true });
       if (!report.valid || !run) return setStep({ at: report.valid ? "good" : "faults", report });
       setStep({ at: "create" });
       const batch = await post("/batches", {

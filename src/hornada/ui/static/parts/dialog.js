@@ -1,11 +1,11 @@
 // Dialogs on the element of that name: it keeps the focus inside and closes on Escape by itself.
-import { html, useEffect, useRef, useState } from "../lib/html.js";
+import { html, useLayoutEffect, useRef, useState } from "../lib/html.js";
 import { t } from "../lib/i18n.js";
 import { Button, Fault } from "./basic.js";
 
 export function Dialog({ title, onClose, children, wide, drawer }) {
   const box = useRef();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
     return () => before?.isConnected && before.focus();

@@ -17,7 +17,7 @@ function sections() {
     ["files", "files", true],
     ["models", "models", true],
     ["usage", "usage", !operator],
-    ["webhooks", "webhooks", work && isAdmin() && !operator],
+    ["webhooks", "webhooks", me.value.webhooks && work && isAdmin() && !operator],
     ["admin", "admin", isAdmin()],
   ].filter(([, , shown]) => shown);
 }
