@@ -14,7 +14,7 @@ from tests.engine.house import House, folder, opened, people
 from tests.engine.model_server import ModelServer
 
 
-def test_it_is_on_for_as_long_as_anybody_holds_it() -> None:
+def test_it_is_on_for_as_long_as_anybody_holds_it_and_until_what_is_held_was_looked_at() -> None:
     brake, heard = Brake(), list[str]()
     brake.on_released = lambda: heard.append("released")
     brake.hold("one", "first")
@@ -22,10 +22,11 @@ def test_it_is_on_for_as_long_as_anybody_holds_it() -> None:
     brake.hold("other", "third")
     assert brake.reasons == ["no line is started: first", "no line is started: third"]
     brake.release("one")
-    assert (brake.on, heard) == (True, [])
+    assert (brake.on, heard, brake.looked()) == (True, [], False)
     brake.release("other")
     brake.release("nobody")
-    assert (brake.on, heard) == (False, ["released"])
+    assert (brake.on, heard) == (True, ["released"])
+    assert (brake.looked(), brake.on, brake.looked()) == (True, False, False)
 
 
 async def test_no_chunk_is_claimed_while_it_is_on(house: House, server: ModelServer) -> None:

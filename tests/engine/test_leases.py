@@ -109,8 +109,24 @@ async def test_no_line_starts_once_the_lease_may_be_over_however_it_was_told(
     assert (server.total, house.dispatcher.held) == (4, 1)
     assert not member.fresh
     await member.once()
+    assert (server.total, member.fresh, member.lost) == (4, True, 0)
+    await house.dispatcher.once()
     await server.arrived(5)
-    assert (member.fresh, member.lost, house.dispatcher.brake.on) == (True, 0, False)
+    assert not house.dispatcher.brake.on
+
+
+async def test_who_was_away_asks_what_was_stopped_before_a_line_starts(
+    house: House, member: Member, other: House, server: ModelServer
+) -> None:
+    batch = await started(house, server, *texts(20))
+    house.clock.advance(2 * TTL_S)
+    await other.batches.cancel(ANA, batch.id)
+    await member.once()
+    await let_go(house, server)
+    await drained(house)
+    assert member.lost == 0
+    assert server.total == 4
+    assert (await house.finish(batch)).status is Status.CANCELLED
 
 
 async def test_the_lease_counts_from_when_it_was_asked_for(house: House) -> None:

@@ -31,7 +31,7 @@ class Disk:
         """Whether uploads are refused and whether lines wait, when so many bytes are free."""
         self.free = free
         await self.room.once()
-        return bool(self.room.reasons), self.brake.on
+        return bool(self.room.reasons), bool(self.brake.reasons)
 
 
 async def test_uploads_are_refused_below_the_bound_and_lines_wait_below_half_of_it() -> None:

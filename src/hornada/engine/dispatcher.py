@@ -66,9 +66,7 @@ class Dispatcher:
     ) -> None:
         self._tally = tally or Tally(clock)
         self.brake = Brake()
-        self.brake.on_released = self._find_out
-        self._unsure = False
-        self._hurried = False
+        self._hurried = self._closing = self._strays = self._asked = False
         self._db = db
         self._blobs = blobs
         self._clock = clock
@@ -86,16 +84,13 @@ class Dispatcher:
         self._lanes: dict[str, Lanes] = {}
         self._recorder = Recorder(db, blobs, clock, budget)
         self._backlog = Backlog()
-        self._strays = False
         self._turns = Turns(db, owner)
         self._flushed_at = 0.0
-        self._asked = False
         self._bell: Callable[[], None] = lambda: None
-        self._closing = False
 
     def bell(self, ring: Callable[[], None]) -> None:
         """How the dispatcher calls for its own next tick."""
-        self._bell = ring
+        self._bell = self.brake.on_released = ring
 
     @property
     def held(self) -> int:
@@ -105,7 +100,7 @@ class Dispatcher:
     @property
     def resting(self) -> bool:
         """Whether no line starts here for now, or any more."""
-        return self.brake.on or self._unsure or self._closing
+        return self.brake.on or self._closing
 
     @property
     def unsaved_bytes(self) -> int:
@@ -149,8 +144,7 @@ class Dispatcher:
         if self._budget.gone:
             await self._budget.once()
         await self._look()
-        if self._unsure:
-            self._unsure = False
+        if self.brake.looked():
             self._pump()
         return not self._closing and await self._claim() > 0
 
@@ -240,11 +234,6 @@ class Dispatcher:
         if settled:
             self._on_settled()
         self._pump()
-
-    def _find_out(self) -> None:
-        """No line starts before what is held was looked at: it may have been stopped while nobody could say so."""
-        self._unsure = True
-        self._bell()
 
     def _pump(self) -> None:
         for lanes in self._lanes.values():
@@ -392,7 +381,7 @@ class Dispatcher:
                 self._clock,
                 on_low=self._ask,
                 on_settled=self._nudge,
-                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES and not self.brake.on and not self._unsure,
+                may_start=lambda: self._backlog.bytes < UNSAVED_BYTES and not self.brake.on,
                 tally=self._tally,
             )
         return lanes
