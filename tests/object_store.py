@@ -3,6 +3,7 @@
 import itertools
 import os
 import shutil
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -28,12 +29,12 @@ def program() -> str | None:
 class ObjectStore:
     """The server, startable again and again on the same data and ports."""
 
-    def __init__(self, weed: str, folder: Path) -> None:
+    def __init__(self, weed: str, folder: Path, *, listens: str = "127.0.0.1") -> None:
         names = [f"{name}.port{kind}" for name in _PORTS for kind in ("", ".grpc")]
         self._ports = dict(zip(names, _free_ports(len(names)), strict=True))
         self._folder = folder
         self._numbers = itertools.count()
-        self._command = [weed, "mini", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
+        self._command = [weed, "mini", f"-dir={folder / 'data'}", "-ip=127.0.0.1", f"-ip.bind={listens}"]
         self._command += ["-master.telemetry=false", "-webdav=false", "-admin.ui=false", f"-bucket={BUCKET}"]
         self._command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-volume.max=16", "-s3.autoCreateBucket=false"]
         self._command += [f"-{name}={port}" for name, port in self._ports.items()]
@@ -63,6 +64,16 @@ class ObjectStore:
         """SIGKILL: connections to it are refused from here on."""
         if self._process is not None:
             self._process.kill()
+
+    def freeze(self) -> None:
+        """SIGSTOP: connections to it are taken and never answered."""
+        if self._process is not None:
+            self._process.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Goes on."""
+        if self._process is not None:
+            self._process.send(signal.SIGCONT)
 
     def _answers(self) -> bool:
         store = S3Store(
