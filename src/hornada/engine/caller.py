@@ -11,7 +11,7 @@ from hornada.core.catalog import Catalog, Model
 from hornada.core.errors import Code, Refusal
 from hornada.core.limits import Limits
 from hornada.core.line import Reply
-from hornada.core.money import BillingRules, Charge, charge
+from hornada.core.money import BillingRules, Charge, amount, charge
 from hornada.engine import crashpoint
 from hornada.engine.held import Held
 from hornada.engine.models import called
@@ -25,6 +25,7 @@ log = logging.getLogger("hornada")
 
 _BUSY = frozenset({429, 502, 503})
 _FAILED = frozenset({408, 500, 504})
+_REMEMBERED = 256
 OURS = frozenset({401, 403})
 """Statuses with which a model server refuses Hornada's own credentials: never the user's fault."""
 
@@ -45,6 +46,8 @@ class Caller:
         self._missing = billing.missing_usage
         self._servers = servers
         self._turnstile = Turnstile()
+        self._resolved_in: Catalog | None = None
+        self._resolved: dict[tuple[frozenset[str] | None, str, str], Model] = {}
         self.adopt(limits)
 
     def adopt(self, limits: Limits) -> None:
@@ -78,13 +81,24 @@ class Caller:
         endpoint, body = source.endpoint, request.body
         try:
             asked = check_request(endpoint, body)
-            model = called(self._catalog(), source.models, asked.model, endpoint)
+            model = self._called(source.models, asked.model, endpoint)
         except Refusal as refusal:
             return None, _refused(held, line, refusal)
         if model.name != held.work.chunk.model:
             return Elsewhere(model.name)
         sent = body if model.batch_priority is None else with_priority(body, model.batch_priority)
         return _Asked(model, asked.model, endpoint, body, sent)
+
+    def _called(self, listed: frozenset[str] | None, name: str, endpoint: str) -> Model:
+        """As ``called``, remembered for as long as the catalog stays the same."""
+        catalog = self._catalog()
+        if catalog is not self._resolved_in or len(self._resolved) > _REMEMBERED:
+            self._resolved_in, self._resolved = catalog, {}
+        key = listed, name, endpoint
+        model = self._resolved.get(key)
+        if model is None:
+            model = self._resolved[key] = called(catalog, listed, name, endpoint)
+        return model
 
     async def _reach(self, asked: "_Asked") -> Answer | Failure:
         """Asks one server after another until one can be reached."""
@@ -114,8 +128,13 @@ class Caller:
         if 200 <= status < 300:
             read = read_answer(answer.body)
             if read is not None:
+                if read.usage is not None:  # as _charge, which most answers do not need
+                    cost = amount(asked.model.price, read.usage)
+                    return Reply(True, status, read.body, read.usage, cost, read.odd)  # noqa: FBT003 - a hot path
                 due = self._charge(asked, read)
-                return Reply(True, status, read.body, due.usage, due.amount, due.estimated)  # noqa: FBT003 - a hot path
+                return Reply(
+                    ok=True, status=status, body=read.body, usage=due.usage, cost=due.amount, estimated=due.estimated
+                )
             message = "The model server's answer is not a result."
             return Again(Kind.FAILED, why=message), _upstream_error(502, message)
         return _refusal(answer)

@@ -134,7 +134,8 @@ class Way:
         It does when this one was not reached, and with ``busy`` also when it said that it cannot take the call and
         another is in use. A call that may have run never does.
         """
-        self.heard(outcome)
+        if self._station is not None:
+            self._station.heard(outcome, out=self._out)
         if isinstance(outcome, Failure):
             return outcome.fault is Fault.UNREACHABLE and bool(self._left)
         return busy and outcome.status in _ELSEWHERE and any(station.healthy for station in self._left)
