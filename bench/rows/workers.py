@@ -12,7 +12,7 @@ from bench.setting import PATIENCE_S, Setting
 SLOTS = 128
 """Of one worker."""
 LATENCY_MS = 200
-LINES = 6_000
+LINES = 12_000
 """Of one worker."""
 TTL_S = 10
 
@@ -38,7 +38,7 @@ def several(setting: Setting) -> list[Result]:
 
 def rate(setting: Setting, workers: int) -> float:
     """Lines a second with so many workers and one process that answers calls."""
-    count = setting.pick(LINES // 3, LINES) * workers
+    count = setting.pick(LINES // 2, LINES) * workers
     setting.quiet(latency_ms=LATENCY_MS)
     with stores(setting) as (storage, env), ExitStack() as running:
         models = [model(lines.MODEL, setting.stub.upstream, capacity=SLOTS * workers)]
