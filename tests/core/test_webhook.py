@@ -103,6 +103,7 @@ def test_urls_that_will_do(url: str) -> None:
         ("https://0177.0.0.1/", "numbers"),
         ("https://127.0.0.1./", "numbers"),
         ("https://[example]/", "read"),
+        ("https://[v1.a]/", "no host"),
         ("https://-example.com/", "no host"),
         ("https://example..com/", "no host"),
     ],

@@ -79,6 +79,7 @@ async def test_a_trial_is_sent_at_once_and_judges_nothing(post: Post) -> None:
     assert await post.webhooks.trial(CID, endpoint.id, "batch.failed") == 410
     found = await post.only(endpoint)
     assert (found.trial, found.status, found.type, found.attempts) == (True, "failed", "batch.failed", 1)
+    assert found.tried_at == found.created_at
     assert (await post.see(endpoint)).status is EndpointStatus.ENABLED
     nobody = await post.endpoint(url="http://127.0.0.1:9/")
     with pytest.raises(Refusal) as caught:

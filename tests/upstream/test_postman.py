@@ -11,10 +11,17 @@ import pytest
 import trustme
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from hornada.upstream import outward
 from hornada.upstream.posted import NOT_PUBLIC
 from hornada.upstream.postman import Postman
 from tests.engine.receiver import receiving
 
+NO_DATES = [
+    ("Thu, 01 Jan 99999999999 00:00:00 GMT", None),
+    ("Thu, 01 Jan 2026 00:00:00 +99999999999999", None),
+    ("Thu, 01 Jan 2026 99:99:99 GMT", None),
+    ("1 2 3 4 5 6", None),
+]
 REFUSED = f"refused, for {NOT_PUBLIC}"
 
 
@@ -147,6 +154,18 @@ async def test_an_endless_answer_is_not_read_to_its_end() -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [b"Content-Length: 1000\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"],
+    ids=["too short", "a piece that never ends"],
+)
+async def test_a_body_that_never_ends_takes_nothing_from_the_head(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outward, "_READ_S", 0.05)
+    async with raw(b"HTTP/1.1 202 Accepted\r\nRetry-After: 7\r\n" + body) as url, postman("127.0.0.0/8") as man:
+        posted = await man.post(url, b"{}", {}, 20)
+    assert (posted.code, posted.retry_after_s, posted.error) == (202, 7.0, None)
+
+
+@pytest.mark.parametrize(
     "answer", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n", b"\x00\xff" * 100]
 )
 async def test_what_is_no_http_is_told_as_such(answer: bytes) -> None:
@@ -178,7 +197,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("given", "seconds"),
-    [("7", 7.0), (" 7 ", 7.0), ("-1", None), ("soon", None), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0)],
+    [("7", 7.0), (" 7 ", 7.0), ("-1", None), ("soon", None), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), *NO_DATES],
 )
 async def test_a_retry_after_is_read(given: str, seconds: float | None) -> None:
     async with receiving() as receiver, postman("127.0.0.0/8") as man:

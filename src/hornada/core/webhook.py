@@ -175,16 +175,18 @@ def fault_of_url(url: str, rules: WebhookRules) -> str | None:
         "must not have a fragment (#)": "#" in url,
         "must not have the port 0": port == 0,
     }
-    return next((words for words, true in faults.items() if true), None) or _fault_of_host(host, rules)
+    return next((words for words, true in faults.items() if true), None) or _fault_of_host(
+        host, rules, bracketed="[" in parts.netloc
+    )
 
 
-def _fault_of_host(host: str, rules: WebhookRules) -> str | None:
+def _fault_of_host(host: str, rules: WebhookRules, *, bracketed: bool) -> str | None:
     address = literal(host)
     if address is not None:
         if "%" in host:
             return "must not name a network interface (%)"
         return None if is_open(address, rules.networks) else f"leads to {host}, which is not a public address"
-    if not _HOST.match(host):
+    if not _HOST.match(host) or bracketed:
         return "has no host, or one that is neither a name nor an address"
     plain = host.rstrip(".").lower()
     if _NUMBER.match(plain.rpartition(".")[2]):

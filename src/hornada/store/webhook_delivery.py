@@ -54,11 +54,11 @@ def _delivery(row: Row) -> Delivery:
 
 
 async def insert(tx: Tx, deliveries: Sequence[Delivery]) -> None:
-    """Adds deliveries that nobody has tried."""
+    """Adds deliveries on which nothing has been reported."""
     await tx.many(
         f"INSERT INTO webhook_delivery ({_COLUMNS})"  # noqa: S608
-        " VALUES (:id, :org, :endpoint, :event, :type, :subject, :body, :status, :attempts, :next_at, :until, NULL,"
-        " NULL, NULL, NULL, :created_at, NULL, :trial)",
+        " VALUES (:id, :org, :endpoint, :event, :type, :subject, :body, :status, :attempts, :next_at, :until,"
+        " :tried_at, NULL, NULL, NULL, :created_at, NULL, :trial)",
         [
             {
                 "id": each.id,
@@ -72,6 +72,7 @@ async def insert(tx: Tx, deliveries: Sequence[Delivery]) -> None:
                 "attempts": each.attempts,
                 "next_at": each.next_at,
                 "until": each.until,
+                "tried_at": each.tried_at,
                 "created_at": each.created_at,
                 "trial": int(each.trial),
             }

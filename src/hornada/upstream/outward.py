@@ -7,6 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
@@ -22,10 +23,10 @@ from hornada.upstream.posted import NOT_PUBLIC, Posted
 from hornada.upstream.target import trust
 
 _READ_BYTES = 64 * 1024
-"""So much of an answer's body is read, and dropped, before the connection is closed."""
+_READ_S = 1.0
+"""So much of an answer's body is read, and dropped, before the connection is closed: its head has said all."""
 _HEAD_BYTES = 16 * 1024
 _LOOKUPS = 128
-
 
 _WORDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((aiohttp.ClientSSLError, ssl.SSLError), "its certificate or its TLS is not to be trusted"),
@@ -60,7 +61,7 @@ class Outward:
         try:
             async with asyncio.timeout(timeout_s):
                 code, retry_after = await self._asked(url, body, headers)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever a stranger answers is an attempt that failed
             return Posted(error=_why(error, timeout_s), took_ms=took())
         return Posted(code=code, retry_after_s=retry_after, took_ms=took())
 
@@ -77,9 +78,9 @@ class Outward:
             headers={"user-agent": f"hornada/{__version__}", "content-type": "application/json", **headers},
             allow_redirects=False,
         ) as response:
-            read = 0
-            while read < _READ_BYTES and (piece := await response.content.read(_READ_BYTES - read)):
-                read += len(piece)
+            with suppress(aiohttp.ClientError, OSError, ValueError):
+                async with asyncio.timeout(_READ_S):
+                    await _drop(response.content)
             response.close()
             return response.status, _seconds(response.headers.get("retry-after"))
 
@@ -164,6 +165,12 @@ async def _looked_up(host: str, port: int, family: socket.AddressFamily) -> list
     return await found
 
 
+async def _drop(content: aiohttp.StreamReader) -> None:
+    left = _READ_BYTES
+    while left and (piece := await content.read(left)):
+        left -= len(piece)
+
+
 def _why(error: BaseException, timeout_s: float) -> str:
     """Why there was no answer, without the address as it was given."""
     if isinstance(error, TimeoutError):
@@ -192,7 +199,7 @@ def _seconds(text: str | None) -> float | None:
         return float(text.strip()[:9])
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (aware - datetime.now(UTC)).total_seconds())
