@@ -56,6 +56,7 @@ def test_a_query_says_what_is_wanted() -> None:
     assert wanted({"status": "", "after": "", "limit": "", "input": "", "format": ""}) == Wanted()
     found = wanted({"status": "failed", "after": "3", "limit": "9", "input": "false", "custom_id": 'a"'})
     assert found == Wanted(ok=False, after=3, limit=9, input=False, prefix=b'","custom_id":"a\\"')
+    assert wanted({"after": "0" * 30 + "5", "limit": "007"}) == Wanted(after=5, limit=7)
     assert wanted({"format": "file"}) == Wanted(own=False, input=False)
 
 
@@ -69,6 +70,9 @@ def test_a_query_says_what_is_wanted() -> None:
         (b'{"only": [true]}', (400, "invalid_type", "only[0]")),
         (b'{"only": ["a", 1.5]}', (400, "invalid_type", "only[1]")),
         (b'{"only": ["%b"]}' % (b"x" * 65), (400, "string_above_max_length", "only[0]")),
+        (b'{"only": [99]}', (400, "integer_below_min_value", "only[0]")),
+        (b'{"only": [%b]}' % (b"9" * 4000), (400, "integer_above_max_value", "only[0]")),
+        (b'{"only": ["a", "1000"]}', (400, "integer_above_max_value", "only[1]")),
         (b'{"idempotency_key": 1}', (400, "invalid_type", "idempotency_key")),
         (b"", (400, "batch_not_retryable", None)),
         (b'{"only": ["batch_expired", 503, "429"]}', (400, "batch_not_retryable", None)),

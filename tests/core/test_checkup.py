@@ -83,3 +83,12 @@ def test_absurd_limits_are_not_believed() -> None:
     estimate = checkup.finish().estimate
     assert estimate is not None
     assert estimate.output == 10**12
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "n"])
+def test_a_limit_of_thousands_of_digits_is_not_believed_either(name: str) -> None:
+    checkup = Checkup(rules())
+    checkup.feed(line(1, **{"max_tokens": 5, name: 10}).replace(b"10", b"9" * 5000))
+    found = checkup.finish()
+    assert found.estimate is not None
+    assert (found.found, found.estimate.output) == (0, 10**9)

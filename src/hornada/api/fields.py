@@ -70,7 +70,8 @@ def number(value: str, name: str) -> int:
     """A whole number spelled in a query."""
     if not _WHOLE.match(value):
         raise wrong_type(name, "an integer", value)
-    return int(value[:19])
+    sign, digits = ("-", value[1:]) if value.startswith("-") else ("", value)
+    return int(sign + (digits.lstrip("0")[:19] or "0"))
 
 
 def at_most(value: str, name: str, most: int) -> str:

@@ -75,6 +75,8 @@ def _retries(calls: RetryCalls) -> tuple[Route, ...]:
                 Code.INVALID_JSON,
                 Code.UNSUPPORTED_ENCODING,
                 Code.REQUEST_TOO_LARGE,
+                Code.INTEGER_ABOVE_MAX_VALUE,
+                Code.INTEGER_BELOW_MIN_VALUE,
                 Code.STRING_ABOVE_MAX_LENGTH,
                 Code.TOO_MANY_ACTIVE_BATCHES,
                 Code.STORAGE_QUOTA_EXCEEDED,

@@ -5,13 +5,14 @@ from typing import Any
 
 from hornada.api.call import Call, Response, json_response
 from hornada.api.create import idempotency_key
-from hornada.api.fields import at_most, wrong_type
+from hornada.api.fields import at_most, number, within, wrong_type
 from hornada.api.files import deduplicated
 from hornada.api.services import Services
 from hornada.core.errors import Code, Refusal
 
 MOST_CODES = 100
 _CODE_LENGTH = 64
+_STATUSES = (100, 999)
 
 
 class RetryCalls:
@@ -51,8 +52,8 @@ def only(value: Any) -> Sequence[str]:
 
 def _code(value: object, name: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"http_{value}"
+        return f"http_{within(value, name, *_STATUSES)}"
     if not isinstance(value, str):
         raise wrong_type(name, "a code or an HTTP status", value)
     code = at_most(value, name, _CODE_LENGTH)
-    return f"http_{code}" if code.isdecimal() else code
+    return f"http_{within(number(code, name), name, *_STATUSES)}" if code.isdecimal() else code

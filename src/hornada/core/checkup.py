@@ -69,7 +69,10 @@ _limits = msgspec.json.Decoder(_Limits).decode
 
 def _most(body: bytes) -> int | None:
     """The most output tokens that a request asks for, None when it names no limit."""
-    found = _limits(body)
+    try:
+        found = _limits(body)
+    except msgspec.DecodeError:  # a number of thousands of digits
+        return _MOST_TOKENS
     for limit in (found.max_completion_tokens, found.max_output_tokens, found.max_tokens):
         if isinstance(limit, int) and not isinstance(limit, bool):
             answers = found.n if isinstance(found.n, int) and not isinstance(found.n, bool) else 1
