@@ -59,6 +59,7 @@ def test_a_good_file_can_be_checked_without_running_it(visit: Visit, tmp_path: P
     path.write_text("".join(json.dumps(line(f"g{at}", "x" * 4000)) + "\n" for at in range(30)))
     before = visitor.client.call("GET", "/batches?limit=1").json["data"][:1]
     visitor.go("#/new").page.locator("input[type=file]").set_input_files(path)
+    expect(visitor.page.locator(".drop")).to_contain_text("30 lines")
     visitor.button("Check only").click()
     expect(visitor.page.get_by_text("The file is good to run")).to_be_visible()
     expect(visitor.page.locator(".alert.good")).to_contain_text("30 lines · about 30K input tokens")

@@ -44,7 +44,7 @@ async function* decoded(stream) {
   }
 }
 
-// The texts of these lines (from 1) by their numbers, and how many lines there are when `all` of them are read.
+// The texts of these lines (from 1) by their numbers; and how many lines are not blank, when `all` of them are read.
 export async function read(file, wanted, all = false) {
   const found = new Map();
   const numbers = new Set(wanted);
@@ -52,14 +52,19 @@ export async function read(file, wanted, all = false) {
   let number = 1;
   let text = "";
   let filled = 0;
+  let blank = true;
   for await (const piece of decoded(file.stream())) {
     let from = 0;
     for (;;) {
       const end = piece.indexOf("\n", from);
       const part = piece.slice(from, end < 0 ? undefined : end);
       if (numbers.has(number) && text.length <= SHOWN) text += part;
-      filled += part.trim() ? 1 : 0;
+      if (blank && part.trim()) {
+        blank = false;
+        filled += 1;
+      }
       if (end < 0) break;
+      blank = true;
       if (numbers.has(number)) found.set(number, clip(text));
       text = "";
       number += 1;
@@ -68,7 +73,7 @@ export async function read(file, wanted, all = false) {
     if (!all && number > last) break;
   }
   if (text) found.set(number, clip(text));
-  return { found, lines: filled ? number : 0 };
+  return { found, lines: filled };
 }
 
 // The same of a file that the server has.

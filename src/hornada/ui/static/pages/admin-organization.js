@@ -205,7 +205,7 @@ function Keys({ at, members }) {
       asked === "new" &&
       html`<${Ask} title=${t("key.create")} yes=${t("create")} act=${create} onClose=${() => ask(null)}>
       <${Field} label=${t("name")} name="name" required maxlength="200" />
-      <${Field} label=${t("member")} name="member" options=${members.map((each) => [each.id, each.name])} />
+      <${Field} label=${t("member")} name="member" value=${me.value.member?.id} options=${members.map((each) => [each.id, each.name])} />
       <${Field} label=${t("key.days")} name="days" type="number" min="1" max="36500" hint=${t("key.days.hint")} />
       <${Field} label=${t("key.models")} name="models" hint=${t("key.models.hint")} />
       <${Field} label=${t("key.rate")} name="rate" type="number" min="1" hint=${t("key.rate.hint")} />

@@ -172,7 +172,7 @@ function Good({ report }) {
 function Faults({ report, file }) {
   const heading = useRef();
   useEffect(() => heading.current?.scrollIntoView({ block: "start" }), []);
-  return html`<div ref=${heading}>
+  return html`<div ref=${heading} class="column">
     <div class="alert bad" role="alert">
       <${Icon} name="warning" />
       <p>${t("new.faults")}</p>
