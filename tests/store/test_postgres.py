@@ -9,8 +9,9 @@ import pytest
 
 from hornada.core.clock import SystemClock
 from hornada.core.errors import Unavailable
-from hornada.store import connect
+from hornada.store import connect, silence
 from tests.conftest import Hands
+from tests.database_server import DatabaseServer
 from tests.store.test_database import add, names, put
 
 
@@ -98,3 +99,33 @@ async def test_no_more_connections_are_opened_than_allowed(shared_postgres: str,
     await asyncio.gather(*(ask() for _ in range(20)))
     await db.close()
     assert 1 < len(pids) <= 4
+
+
+async def test_who_falls_silent_in_the_middle_of_a_write_holds_nobody_up(
+    fresh_postgres: Callable[[], str], clock: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "WRITE_MS", 300)
+    url = await asyncio.to_thread(fresh_postgres)
+    one, two = await connect(url, clock), await connect(url, clock)
+    await one.migrate()
+    await put(one, "a")
+    take = "SELECT name FROM organization {for_update}"
+    with pytest.raises(Unavailable):
+        async with one.write() as stopped:
+            await stopped.row(take)
+            async with asyncio.timeout(20), two.write() as other:
+                assert await other.row(take)
+            await add(stopped, "lost")
+    assert await names(one) == ["a"]
+    await one.close()
+    await two.close()
+
+
+async def test_a_session_whose_machine_is_gone_is_given_up_in_seconds(clock: Hands) -> None:
+    with await asyncio.to_thread(DatabaseServer) as server:
+        db = await connect(server.url(), clock)
+        async with db.write() as tx:
+            rows = await tx.rows("SELECT name, setting FROM pg_settings")
+        await db.close()
+    found = {row["name"]: row["setting"] for row in rows}
+    assert {name: found[name] for name in silence.KEEPALIVE} == silence.KEEPALIVE

@@ -43,13 +43,14 @@ async def move(source: Place, target: Place, tell: Callable[[str], None]) -> Non
     found = await _fitting(source.db, target.db)
     copied = await _copy_blobs(source.blobs, target.blobs)
     tell(f"{len(copied):,} blobs, {sum(blob.size for blob in copied.values()):,} bytes")
-    async with source.db.read() as old, target.db.write() as new:
+    async with source.db.read() as old:
         _check_named(await backup.needed(old), copied)
-        for table in found:
-            number = await _copy_rows(old, new, table)
-            if number:
-                tell(f"{table.name}: {number:,} rows")
-        await _end_leases(new)
+        async with target.db.write() as new:
+            for table in found:
+                number = await _copy_rows(old, new, table)
+                if number:
+                    tell(f"{table.name}: {number:,} rows")
+            await _end_leases(new)
 
 
 async def _fitting(source: Database, target: Database) -> list[schema.Table]:

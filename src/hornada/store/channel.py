@@ -7,7 +7,8 @@ from contextlib import suppress
 import asyncpg
 
 from hornada.core.errors import Unavailable
-from hornada.store.exclusive import FAULTS, KEEPALIVE
+from hornada.store.exclusive import FAULTS
+from hornada.store.silence import KEEPALIVE
 
 _NAME = "hornada"
 _PATIENCE_S = 3.0

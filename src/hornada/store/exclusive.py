@@ -8,18 +8,12 @@ import asyncpg
 
 from hornada.core.errors import Taken, Unavailable
 from hornada.core.ids import new_id
+from hornada.store.silence import KEEPALIVE
 
 _LOCK = 0x686F726F  # any number that nobody else takes; below 2**31, so that pg_locks shows it as objid
 _PATIENCE_S = 3.0
 FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """What asyncpg raises of a session that has ended; the third when it ends in the middle of a statement."""
-KEEPALIVE = {
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
-    "tcp_keepalives_count": "3",
-    "tcp_user_timeout": "11000",
-}
-"""The server gives up a holder whose machine is gone after 11 s: long after that one has stopped by itself."""
 _HOLDER = (
     "SELECT pid, application_name AS name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory'"
     " AND classid = 0 AND objid = $1 AND objsubid = 1 AND granted"

@@ -13,6 +13,7 @@ import asyncpg
 
 from hornada.core.clock import Clock
 from hornada.core.errors import Unavailable
+from hornada.store import silence
 from hornada.store.database import Row, Tx, Value
 from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_postgres
@@ -27,6 +28,7 @@ _AWAY = (
     asyncpg.PostgresIOError,
     asyncpg.TransactionRollbackError,
     asyncpg.LockNotAvailableError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
 )
 
 
@@ -50,7 +52,8 @@ class Postgres:
     def write(self, *, durable: bool = True) -> AbstractAsyncContextManager[Tx]:
         """A transaction that is durable unless told otherwise; raises Unavailable when it was not confirmed."""
         lazily = "" if durable else "; SET LOCAL synchronous_commit = off"
-        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED" + lazily)
+        limit = f"; SET LOCAL idle_in_transaction_session_timeout = {silence.WRITE_MS}"
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED" + limit + lazily)
 
     async def migrate(self) -> list[int]:
         """Brings the schema to this version, beside the traffic; the steps that it took."""
@@ -93,7 +96,7 @@ class Postgres:
                     timeout=_CONNECT_TIMEOUT_S,
                     command_timeout=_COMMAND_TIMEOUT_S,
                     reset=_nothing,
-                    server_settings={"application_name": "hornada", "jit": "off"},
+                    server_settings={"application_name": "hornada", "jit": "off", **silence.KEEPALIVE},
                 )
             return self._pool
 
