@@ -3,91 +3,12 @@
 import os
 import signal
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from bench.client import Client, granted
-from bench.hornada import KEY, Hornada, answers, model, settings, table
-from tests.conftest import weed_or_not
-from tests.database_server import DatabaseServer
-from tests.object_store import CREDENTIALS, ObjectStore
+from bench.hornada import KEY, Hornada, answers
+from tests.platform.fleet import TTL_S, Fleet, metric, until
 from tests.platform.operator import OPERATOR_KEY, ended
 from tests.platform.work import Work
-
-PATIENCE_S = 60.0
-CAPACITY = 8
-TTL_S = 2
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[DatabaseServer]:
-    with DatabaseServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with ObjectStore(weed_or_not(), tmp_path_factory.mktemp("bucket")) as store:
-        yield store
-
-
-class Fleet:
-    """Processes of one installation; each has a folder, a port and a log of its own."""
-
-    def __init__(self, folder: Path, config: str) -> None:
-        self._folder = folder
-        self._config = config
-        self._all: list[Hornada] = []
-
-    def add(self, role: str, ttl_s: float = TTL_S) -> Hornada:
-        """A process that is ready."""
-        env = {**CREDENTIALS, "HORNADA_ROLE": role, "HORNADA_ENGINE_LEASE_TTL_S": str(ttl_s)}
-        hornada = Hornada(self._folder / f"{role}-{len(self._all)}", self._config, env)
-        self._all.append(hornada)
-        hornada.start()
-        return hornada
-
-    def end(self) -> None:
-        """Kills whatever still runs."""
-        for hornada in self._all:
-            if hornada.process is not None:
-                hornada.process.send(signal.SIGCONT)
-                hornada.process.kill()
-
-
-@pytest.fixture
-def fleet(database: DatabaseServer, bucket: ObjectStore, backend: Client, tmp_path: Path) -> Iterator[Fleet]:
-    """An empty installation without a process."""
-    upstream = f"http://127.0.0.1:{backend.port}/v1"
-    storage = {"database": database.make(f"db_{uuid.uuid4().hex}"), "blobs": bucket.url()}
-    config = settings([model("m-chat", upstream, capacity=CAPACITY, batch=CAPACITY)])
-    config += table("[storage]", storage) + table("[server]", {"operator_key": OPERATOR_KEY})
-    fleet = Fleet(tmp_path, config)
-    yield fleet
-    fleet.end()
-
-
-@pytest.fixture
-def work(backend: Client) -> Work:
-    return Work(backend)
-
-
-def until(happened: Callable[[], Any], patience_s: float = PATIENCE_S) -> float:
-    """Seconds until it has happened."""
-    began = time.monotonic()
-    while not happened():
-        assert time.monotonic() < began + patience_s
-        time.sleep(0.02)
-    return time.monotonic() - began
-
-
-def metric(hornada: Hornada, name: str) -> float:
-    text = Client(f"http://127.0.0.1:{hornada.port}").call("GET", "/metrics").body.decode()
-    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
 
 
 def loops(hornada: Hornada) -> set[str]:

@@ -8,10 +8,8 @@ import pytest
 from bench.client import granted
 from bench.hornada import Hornada
 from tests.listener import Listener, listening
-from tests.platform.test_processes import Fleet, bucket, database, fleet, until, work
+from tests.platform.fleet import Fleet, until
 from tests.platform.work import Work
-
-__all__ = ["bucket", "database", "fleet", "work"]
 
 BATCHES = 20
 

@@ -70,6 +70,10 @@ class Budget:
         self._sources: list[Spendings] = []
         self._booking = asyncio.Lock()
         self._bell: Callable[[], None] = lambda: None
+        self.on_used: Callable[[], None] = lambda: None
+        """Whom to tell that a purse is used that was not: it is to be kept up to date."""
+        self.quiet = False
+        """No batch runs, or it is another process's to look at those that do."""
         self.gone = False
         """Some purse has just become empty, and the batches that live on it are not stopped yet."""
 
@@ -104,8 +108,14 @@ class Budget:
             found = self._purses.setdefault(org, Purse(left, self._emptied, 0))
             if found.empty:
                 self._emptied()
+            self.on_used()
         found.used_at = self._clock.monotonic()
         return found
+
+    @property
+    def used(self) -> bool:
+        """Whether lines run or calls are answered here, or did a moment ago."""
+        return bool(self._purses)
 
     def spend(self, org: str, amount: int) -> None:
         """Notes what a regular call has just cost."""
@@ -122,6 +132,7 @@ class Budget:
         if mine:
             async with self._db.read() as tx:
                 running = await balance.running(tx)
+        self.quiet = not running
         asked = running | self._purses.keys()
         left = await self._read(asked)
         for org in asked & self._purses.keys():

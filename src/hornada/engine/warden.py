@@ -37,6 +37,8 @@ class Warden:
         self._on_stopped = on_stopped
         self._on_moved = on_moved
         self._rota = rota or Rota(clock, 0.0)
+        self.quiet = False
+        """No batch runs, or it is another process's to look at those that do."""
 
     async def once(self) -> bool:
         """Takes over what operators changed, then stops or moves the batches that it concerns; never more at once."""
@@ -45,6 +47,7 @@ class Warden:
             shelf = await catalog.shelf(tx)
             revoked = await running.unauthorized(tx, self._clock.now()) if mine else []
             asking = await running.asking(tx) if mine else []
+        self.quiet = not asking
         self._models.overlay(shelf)
         for batch in revoked:
             await self._stop(batch, StopReason.REVOKED)

@@ -15,6 +15,8 @@ from hornada.store.catalog import shelf
 
 _DISCOVER_S = 30.0
 _DISCOVER_SOON_S = 1.0
+_QUIET_S = 5.0
+"""How often a part looks that would be told of whatever it looks for."""
 
 
 class Loops:
@@ -31,7 +33,7 @@ class Loops:
         self._keep = installation.keep
         self._leases_s = installation.lease_ttl_s / 6
         self._asked_at = -_DISCOVER_S
-        self._dispatch = Looper("dispatcher", parts.dispatcher.once, FLUSH_S)
+        self._dispatch = Looper("dispatcher", self._dispatched, FLUSH_S)
         self._validate = Looper("validator", parts.validator.once, 2.0)
         self._finalize = Looper("finalizer", parts.finalizer.once, 1.0)
         self._watch = Looper("warden", parts.warden.once, 0.5)
@@ -56,22 +58,36 @@ class Loops:
             self._rest()
 
     def _rest(self) -> None:
-        """A worker that holds nothing asks less often: of what it is waiting for it is told.
+        """A process that holds nothing asks less often: of what it is waiting for it is told.
 
-        A thousand of them would otherwise keep the database busy with nothing. What must not take longer than a second
-        wherever nobody is told does not.
+        A thousand of them would otherwise keep the database busy with nothing. While any batch runs, and nobody tells
+        when rights or credit end, those are looked at each second all the same.
         """
         for loop, busy_s, idle_s in (
             (self._dispatch, FLUSH_S, 3.0),
-            (self._watch, 0.5, 1.0),
-            (self._spend, REFRESH_S, 1.0),
-            (self._validate, 2.0, 5.0),
-            (self._finalize, 1.0, 5.0),
-            (self._reap, 1.0, 5.0),
-            (self._erase, 5.0, 5.0),
-            (self._deliver, 1.0, 5.0),
+            (self._validate, 2.0, _QUIET_S),
+            (self._finalize, 1.0, _QUIET_S),
+            (self._reap, 1.0, _QUIET_S),
+            (self._erase, _QUIET_S, _QUIET_S),
+            (self._deliver, 1.0, _QUIET_S),
         ):
             loop.pause = lambda busy_s=busy_s, idle_s=idle_s: busy_s if self._parts.dispatcher.held else idle_s
+        self._watch.pause = lambda: self._pace(quiet=self._parts.warden.quiet)
+        self._spend.pause = lambda: self._pace(quiet=self._parts.budget.quiet, used=self._parts.budget.used)
+
+    def _pace(self, *, quiet: bool, used: bool = False) -> float:
+        if self._parts.dispatcher.held or used:
+            return FLUSH_S
+        return _QUIET_S if quiet else 1.0
+
+    async def _dispatched(self) -> bool:
+        """A tick; with the first chunks, what looks after them wakes."""
+        held = self._parts.dispatcher.held
+        more = await self._parts.dispatcher.once()
+        if not held and self._parts.dispatcher.held:
+            for loop in (self._watch, self._spend, self._reap):
+                loop.ring()
+        return more
 
     def _api(self) -> list[Looper]:
         """What answers calls."""
@@ -103,7 +119,7 @@ class Loops:
         """Who reacts to what."""
         parts, on = self._parts, self._parts.news.on
         on(Topic.CREATED, self._validate.ring)
-        on(Topic.READY, self._dispatch.ring)
+        on(Topic.READY, self._dispatch.ring, self._watch.ring, self._spend.ring)
         on(Topic.STOPPED, self._stop, _deaf(self._dispatch), _deaf(self._finalize))
         on(Topic.PAUSED, parts.dispatcher.give_up, _deaf(self._dispatch))
         on(Topic.DRAINED, self._finalize.ring)
@@ -117,6 +133,7 @@ class Loops:
         if parts.sharing is not None:
             parts.sharing.on_room = self._dispatch.ring
         parts.budget.bell(self._dispatch.ring)
+        parts.budget.on_used = self._spend.ring
 
     def _stop(self, batch: str, reason: str) -> None:
         self._parts.dispatcher.stop_batch(batch, StopReason(reason))

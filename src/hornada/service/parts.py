@@ -66,6 +66,7 @@ class Parts:
         self.clock = clock
         self.news = News()
         self.plans = dict(installation.plans)
+        self._role = installation.role
         self.blobs = open_blobs(installation.blobs)
         self._shared(installation)
         self._control(installation)
@@ -92,8 +93,9 @@ class Parts:
         )
 
     def _rota(self) -> Rota:
-        """For what one worker must do for all, twice a second."""
-        return Rota(self.clock, 0.5, lambda: self.membership.first, lambda: self.membership.workers)
+        """For what one worker must do for all, twice a second; who runs no batches does it hardly ever."""
+        every_s = 0.5 if self._role != "api" else 15.0
+        return Rota(self.clock, every_s, lambda: self.membership.first, lambda: self.membership.workers)
 
     def _shared(self, installation: Installation) -> None:
         """What regular calls and lines have in common: models, servers, capacity, money."""
