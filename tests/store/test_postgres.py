@@ -1,15 +1,17 @@
 """What only the server database does."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 
 from hornada.core.clock import SystemClock
 from hornada.core.errors import Unavailable
-from hornada.store import connect, silence
+from hornada.store import connect, postgres, silence
 from tests.conftest import Hands
 from tests.database_server import DatabaseServer
 from tests.store.test_database import add, names, put
@@ -121,11 +123,61 @@ async def test_who_falls_silent_in_the_middle_of_a_write_holds_nobody_up(
     await two.close()
 
 
-async def test_a_session_whose_machine_is_gone_is_given_up_in_seconds(clock: Hands) -> None:
-    with await asyncio.to_thread(DatabaseServer) as server:
-        db = await connect(server.url(), clock)
-        async with db.write() as tx:
-            rows = await tx.rows("SELECT name, setting FROM pg_settings")
-        await db.close()
+@pytest.fixture(scope="module")
+def server() -> Iterator[DatabaseServer]:
+    """One that is spoken to over TCP."""
+    with DatabaseServer() as server:
+        yield server
+
+
+async def test_a_session_whose_machine_is_gone_is_given_up_in_seconds(server: DatabaseServer, clock: Hands) -> None:
+    db = await connect(server.url(), clock)
+    async with db.write() as tx:
+        rows = await tx.rows("SELECT name, setting FROM pg_settings")
+    await db.close()
     found = {row["name"]: row["setting"] for row in rows}
     assert {name: found[name] for name in silence.KEEPALIVE} == silence.KEEPALIVE
+
+
+class Wire:
+    """Passes on what two sides say to each other, until it is ``cut``: then it is silent, and nobody is told."""
+
+    def __init__(self, port: int) -> None:
+        self.cut = False
+        self._port = port
+
+    async def joined(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        with suppress(OSError):
+            await asyncio.gather(self._pass(reader, there_writer), self._pass(there_reader, writer))
+        writer.close()
+        there_writer.close()
+
+    async def _pass(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(1 << 16):
+            if not self.cut:
+                target.write(data)
+                await target.drain()
+        target.close()
+
+
+async def test_who_is_cut_off_in_the_middle_of_a_write_gives_up_when_it_wanted_to(
+    server: DatabaseServer, clock: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_UNDO_TIMEOUT_S", 0.2)
+    port = urlsplit(server.url()).port
+    assert port is not None
+    wire = Wire(port)
+    async with await asyncio.start_server(wire.joined, "127.0.0.1", 0) as listening:
+        near = listening.sockets[0].getsockname()[1]
+        db = await connect(server.url().replace(f":{port}/", f":{near}/"), clock)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10), db.write() as tx:
+                await tx.rows("SELECT 1")
+                wire.cut = True
+                async with asyncio.timeout(0.1):
+                    await tx.rows("SELECT 2")
+        wire.cut = False
+        async with asyncio.timeout(10), db.write() as tx:
+            assert len(await tx.rows("SELECT 3")) == 1
+        await db.close()

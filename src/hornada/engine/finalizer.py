@@ -9,7 +9,7 @@ from hornada.blobs.protocol import Blobs, BlobWriter
 from hornada.core.batch import Batch, Event, RequestCounts, StopReason, after
 from hornada.core.chunk import Chunk
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import Broken, HornadaError
+from hornada.core.errors import Broken, HornadaError, Unavailable
 from hornada.core.file import File, Purpose
 from hornada.core.ids import new_id
 from hornada.core.jsonl import parse_requests
@@ -75,7 +75,8 @@ class Finalizer:
             await assembly.write()
             await self._end(stage, assembly)
         except HornadaError as error:
-            log.error("batch_%s could not be assembled: %s", stage.batch.id, error)  # noqa: TRY400 - it says it all
+            level = logging.WARNING if isinstance(error, Unavailable) else logging.ERROR
+            log.log(level, "batch_%s could not be assembled: %s", stage.batch.id, error)
             await self._put_off(stage, assembly)
         except Exception:
             log.exception("batch_%s could not be assembled", stage.batch.id)

@@ -20,6 +20,7 @@ from hornada.store.statement import Statement, for_postgres
 
 _CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 60.0
+_UNDO_TIMEOUT_S = 5.0
 _AWAY = (
     OSError,  # TimeoutError too
     asyncpg.PostgresConnectionError,
@@ -84,7 +85,7 @@ class Postgres:
                 raise
             await tx.commit()
         finally:
-            await settled(asyncio.ensure_future(pool.release(connection)))
+            await settled(asyncio.ensure_future(_release(pool, connection)))
 
     async def _opened(self) -> asyncpg.Pool:
         async with self._opening:
@@ -141,8 +142,16 @@ class _Transaction:
         await settled(asyncio.ensure_future(self._do(self._connection.execute, "COMMIT")))
 
     async def undo(self) -> None:
-        with suppress(*_AWAY, asyncpg.InterfaceError):  # without its connection, the server undoes it by itself
-            await settled(asyncio.ensure_future(self._connection.execute("ROLLBACK")))
+        """Without its connection, the server undoes it by itself; so one that does not answer at once is given up."""
+        try:
+            await settled(asyncio.ensure_future(self._roll_back()))
+        except (*_AWAY, asyncpg.InterfaceError, asyncpg.InternalClientError):
+            with suppress(asyncpg.InterfaceError):
+                self._connection.terminate()
+
+    async def _roll_back(self) -> None:
+        async with asyncio.timeout(_UNDO_TIMEOUT_S):
+            await self._connection.execute("ROLLBACK")
 
     def _statement(self, sql: str) -> Statement:
         return for_postgres(sql, bound_time=self._clock is not None)
@@ -156,8 +165,8 @@ class _Transaction:
         self.check()
         try:
             return await call(*args)
-        except (*_AWAY, asyncpg.InterfaceError) as error:
-            if isinstance(error, asyncpg.InterfaceError) and not self._is_lost():
+        except (*_AWAY, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+            if not isinstance(error, _AWAY) and not self._is_lost():
                 self._failure = error
                 raise
             self._failure = _unavailable(error)
@@ -171,6 +180,11 @@ class _Transaction:
             return bool(self._connection.is_closed())
         except asyncpg.InterfaceError:  # the pool has taken it back
             return True
+
+
+async def _release(pool: asyncpg.Pool, connection: asyncpg.Connection) -> None:
+    with suppress(asyncpg.InternalClientError):  # it has ended, and the pool knew it first
+        await pool.release(connection)
 
 
 async def _nothing(_connection: asyncpg.Connection) -> None:
