@@ -1,6 +1,6 @@
 """Results in input order beside their input: while a batch runs, after its end, and when files are gone."""
 
-from contextlib import aclosing
+from contextlib import AsyncExitStack
 from typing import Any
 
 import msgspec
@@ -27,8 +27,7 @@ def reading(house: House) -> Joining:
 
 
 async def seen(reading: Joining, batch: Batch, **wanted: Any) -> list[dict[str, Any]]:
-    pieces = await reading.open(caller(org=batch.org), batch.id, Wanted(**wanted))
-    async with aclosing(pieces):
+    async with reading.open(caller(org=batch.org), batch.id, Wanted(**wanted)) as pieces:
         data = b"".join([piece async for piece in pieces])
     assert data.endswith(b"\n") or not data
     return [msgspec.json.decode(each) for each in data.splitlines()]
@@ -132,8 +131,8 @@ async def test_the_input_is_as_it_was_written_but_for_what_weak_readers_take_for
     batch = await house.accepted(data)
     await house.work()
     for state in (batch, await house.finish(batch)):
-        pieces = await reading.open(ANA, state.id, Wanted(limit=1))
-        only = b"".join([piece async for piece in pieces])
+        async with reading.open(ANA, state.id, Wanted(limit=1)) as pieces:
+            only = b"".join([piece async for piece in pieces])
         assert body.replace("\u2028", "\\u2028").encode() in only
         assert [each["custom_id"] for each in await seen(reading, state)] == ["a", "b"]
 
@@ -151,7 +150,7 @@ async def test_results_that_are_gone_are_refused_in_words(house: House, reading:
     assert batch.output_file is not None
     await house.files.delete(ANA, batch.output_file)
     with pytest.raises(Refusal) as refused:
-        await reading.open(ANA, batch.id, Wanted())
+        await seen(reading, batch)
     assert refused.value.code is Code.FILE_NOT_FOUND
     assert "status=failed" in refused.value.message
     assert [each["line"] for each in await seen(reading, batch, ok=False)] == [4]
@@ -160,8 +159,23 @@ async def test_results_that_are_gone_are_refused_in_words(house: House, reading:
 async def test_nobody_sees_the_results_of_another_organization(house: House, reading: Joining) -> None:
     batch = await house.finish(await house.accepted("a"))
     with pytest.raises(Refusal) as refused:
-        await reading.open(caller("eve", org="foreign"), batch.id, Wanted())
+        await seen(reading, replace(batch, org="foreign"))
     assert refused.value.code is Code.BATCH_NOT_FOUND
+
+
+async def test_an_organization_has_so_many_readers_at_once(house: House) -> None:
+    reading = Joining(house.db, house.blobs, house.batches, most=2)
+    batch, other = [await house.finish(await house.accepted("a")) for _ in range(2)]
+    async with AsyncExitStack() as stack:
+        for each in (batch, other):
+            await stack.enter_async_context(reading.open(ANA, each.id, Wanted()))
+        with pytest.raises(Refusal) as refused:
+            await seen(reading, batch)
+        assert (refused.value.code, "2 results being read" in refused.value.message) == (Code.RATE_LIMIT_EXCEEDED, True)
+        with pytest.raises(Refusal) as refused:
+            await seen(reading, replace(batch, org="foreign"))
+        assert refused.value.code is Code.BATCH_NOT_FOUND
+    assert len(await seen(reading, batch)) == 1
 
 
 async def test_a_batch_that_ends_while_it_is_read_is_read_on_from_its_files(
@@ -171,11 +185,11 @@ async def test_a_batch_that_ends_while_it_is_read_is_read_on_from_its_files(
     monkeypatch.setattr(joining, "_CHUNKS_AT_ONCE", 1)
     batch = await house.accepted(*texts(250))
     await house.work()
-    pieces = await reading.open(ANA, batch.id, Wanted())
-    found = [await anext(pieces)]
-    await house.finish(batch)
-    await house.reaper.tidy()
-    found += [piece async for piece in pieces]
+    async with reading.open(ANA, batch.id, Wanted()) as pieces:
+        found = [await anext(pieces)]
+        await house.finish(batch)
+        await house.reaper.tidy()
+        found += [piece async for piece in pieces]
     assert [msgspec.json.decode(each)["custom_id"] for each in found] == texts(250)
 
 

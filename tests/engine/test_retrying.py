@@ -1,5 +1,6 @@
 """The lines of a batch that failed run again, byte for byte, in a batch of their own."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -142,16 +143,18 @@ async def test_a_retry_counts_against_the_plan_and_leaves_no_file_when_it_is_ref
 ) -> None:
     two_kinds(server)
     batch = await house.finish(await house.accepted("b0", "a1"))
-    await house.fresh("other")
-    visible = "SELECT id FROM file WHERE deleted_at IS NULL"
-    files = await house.rows(visible)
+    other = await house.fresh("other")
+    files = await house.rows("SELECT id FROM file")
     with pytest.raises(Refusal) as caught:
         await retried(again, batch, who=caller(active_batches=1))
     assert caught.value.code is Code.TOO_MANY_ACTIVE_BATCHES
     with pytest.raises(Refusal) as caught:
         await retried(again, batch, who=caller(storage_bytes=100))
     assert caught.value.code is Code.STORAGE_QUOTA_EXCEEDED
-    assert await house.rows(visible) == files
+    assert await house.rows("SELECT id FROM file") == files
+    inputs = {f"input/{each}" for each in (batch.input_file, other.input_file)}
+    keys = house.blobs.keys()
+    assert {key async for key, _ in keys if key.startswith("input/")} == inputs
 
 
 async def test_anybody_of_the_organization_may_retry_and_nobody_else(
@@ -174,3 +177,33 @@ async def test_metadata_without_room_stay_as_they_are(house: House, again: Retry
     batch = await house.finish(batch)
     first, _ = await retried(again, batch)
     assert (first.metadata, first.retry_of) == (full, batch.id)
+
+
+async def test_an_organization_has_so_many_retries_under_way(house: House, server: ModelServer) -> None:
+    two_kinds(server)
+    batch = await house.finish(await house.accepted("b0"))
+    full = Retrying(house.db, house.blobs, house.files, house.batches, rules, most=0)
+    with pytest.raises(Refusal) as caught:
+        await retried(full, batch)
+    assert (caught.value.code, "0 retries under way" in caught.value.message) == (Code.RATE_LIMIT_EXCEEDED, True)
+
+
+async def test_the_event_loop_turns_while_many_lines_are_looked_at(
+    house: House, again: Retrying, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_kinds(server)
+    batch = await house.finish(await house.accepted(*(f"b{at}" for at in range(300))))
+    monkeypatch.setattr(retrying, "_AT_A_STRETCH", 16)
+    code_of, looked = retrying.code_of, [0]
+    monkeypatch.setattr(retrying, "code_of", lambda *seen: looked.append(looked.pop() + 1) or code_of(*seen))
+
+    async def turning() -> None:
+        while True:
+            looked.append(0)
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(turning())
+    assert "nothing to retry" in await refused(again, batch, "nope")
+    task.cancel()
+    assert sum(looked) == 300
+    assert max(looked) <= 16

@@ -57,8 +57,9 @@ class ResultCalls:
 
     async def results(self, call: Call) -> None:
         """``GET /batches/{id}/results``."""
-        pieces = await self._joining.open(call.principal, call.params["id"], wanted(call.query()))
-        await stream(call, _MEDIA, pieces)
+        asked = wanted(call.query())
+        async with self._joining.open(call.principal, call.params["id"], asked) as pieces:
+            await stream(call, _MEDIA, pieces)
 
 
 def wanted(query: Mapping[str, str]) -> Wanted:

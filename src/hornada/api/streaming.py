@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 
 from starlette.types import Receive
 
@@ -17,7 +17,7 @@ HEADERS: Headers = (
 
 async def stream(call: Call, media: bytes, pieces: AsyncGenerator[bytes, None]) -> None:
     """Answers 200 with what ``pieces`` yields; of an error behind the first piece the client sees that it broke off."""
-    async with aclosing(pieces), leaving(call.receive) as gone:
+    async with leaving(call.receive) as gone:
         piece = await anext(pieces, None) if call.scope["method"] != "HEAD" else None
         await call.send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", media), *HEADERS]})
         while piece is not None and not gone.done():

@@ -27,7 +27,7 @@ class ValidateCalls:
     async def validate(self, call: Call) -> Response:
         """``POST /batches/validate``: JSON names an uploaded file; a form or any other body is the file itself."""
         kind = (call.header(b"content-type") or "").partition(";")[0].strip().lower().encode("latin-1")
-        async with self._checkups.place(call.principal):
+        with self._checkups.place(call.principal):
             if kind == JSON:
                 endpoint, found = await self._uploaded(call)
             else:

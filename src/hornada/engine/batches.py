@@ -29,7 +29,10 @@ _PAUSABLE = frozenset({Status.VALIDATING, Status.IN_PROGRESS})
 
 
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a create asks for, checked for its form by whoever read it."""
+    """What a create asks for, checked for its form by whoever read it.
+
+    ``retry_of``: the batch whose failed lines it runs again.
+    """
 
     input_file: str
     endpoint: str
@@ -75,11 +78,9 @@ class Batches:
         output_lifetime_s: int | None,
         retry: bool,
         idempotency_key: str | None,
-        retry_of: str | None = None,
     ) -> tuple[Batch, bool]:
         """Creates a batch, or answers the earlier one that this create repeats (True).
 
-        ``retry_of``: the batch whose failed lines it runs again.
         Contract 5 says when a create repeats another; that is asked before the plan's limit. Raises Refusal
         FILE_NOT_FOUND, INVALID_PURPOSE, IDEMPOTENCY_KEY_REUSED or TOO_MANY_ACTIVE_BATCHES, and Unavailable.
         """
@@ -89,22 +90,32 @@ class Batches:
             completion_window=completion_window,
             metadata=metadata,
             output_lifetime_s=output_lifetime_s,
-            retry_of=retry_of,
         )
         async with self._db.write() as tx:
-            await account.lock(tx, principal.org)
-            await check_standing(tx, principal)
-            file = await _input(tx, principal, input_file)
-            digest = _digest(principal, rules, file, new)
-            earlier = await self._earlier(tx, principal, rules, digest, retry=retry, key=idempotency_key)
-            batch = earlier or await self._insert(tx, principal, rules, file, new, digest)
-            if idempotency_key is not None:
-                note = idempotency.Remembered(digest, batch.id)
-                await idempotency.remember(tx, principal.org, ROUTE, idempotency_key, note)
-        crashpoint.reach("batch_committed")
-        if earlier is None:
-            self._on_created()
+            batch, earlier = await self.create_in(tx, principal, rules, new, retry=retry, key=idempotency_key)
+        self.created(earlier=earlier)
+        return batch, earlier
+
+    async def create_in(
+        self, tx: Tx, principal: Principal, rules: DialectRules, new: NewBatch, *, retry: bool, key: str | None
+    ) -> tuple[Batch, bool]:
+        """``create`` within a transaction; call ``created`` when it has been committed."""
+        await account.lock(tx, principal.org)
+        await check_standing(tx, principal)
+        file = await _input(tx, principal, new.input_file)
+        digest = _digest(principal, rules, file, new)
+        earlier = await self._earlier(tx, principal, rules, digest, retry=retry, key=key)
+        batch = earlier or await self._insert(tx, principal, rules, file, new, digest)
+        if key is not None:
+            note = idempotency.Remembered(digest, batch.id)
+            await idempotency.remember(tx, principal.org, ROUTE, key, note)
         return batch, earlier is not None
+
+    def created(self, *, earlier: bool) -> None:
+        """A create was committed; ``earlier``: it made nothing."""
+        crashpoint.reach("batch_committed")
+        if not earlier:
+            self._on_created()
 
     async def get(self, principal: Principal, batch_id: str) -> Batch:
         """A batch of the caller's organization, its id in any spelling; raises Refusal BATCH_NOT_FOUND."""

@@ -1,9 +1,9 @@
 """The whole check of a file without running it: what is wrong with it, and what it would use and cost."""
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -19,12 +19,13 @@ from hornada.core.money import amount
 from hornada.engine.checking import check_file, rules_of
 from hornada.engine.drafts import Draft
 from hornada.engine.files import Files
+from hornada.engine.places import Places
 from hornada.engine.validator import over_queue
 from hornada.store import batch as batches
 from hornada.store.database import Database
 
 AT_ONCE = 2
-"""Files that are checked so at a time; more of them wait."""
+"""Files that are checked so at a time, one of each organization; more of them wait."""
 MOST = 8
 """Of an organization at once, those that wait and those on their way in included."""
 _COME_BACK_S = 5
@@ -70,8 +71,9 @@ class Checkups:
         self._catalog = catalog
         self._models_known = models_known
         self._turn = asyncio.Semaphore(at_once)
-        self._most = most
-        self._waiting = Counter[str]()
+        self._own = WeakValueDictionary[str, asyncio.Semaphore]()
+        words = "files being checked, which is the limit; wait for one."
+        self._places = Places(most, words, come_back_s=_COME_BACK_S)
 
     def adopt(self, limits: Limits) -> None:
         """Takes over changed limits."""
@@ -82,18 +84,9 @@ class Checkups:
         """The most bytes that a file may have."""
         return self._limits.file_bytes
 
-    @asynccontextmanager
-    async def place(self, principal: Principal) -> AsyncIterator[None]:
+    def place(self, principal: Principal) -> AbstractContextManager[None]:
         """A place for one checkup; raises Refusal RATE_LIMIT_EXCEEDED when the organization has too many under way."""
-        if self._waiting[principal.org] >= self._most:
-            message = f"The organization has {self._most} files being checked, which is the limit; wait for one."
-            raise Refusal(Code.RATE_LIMIT_EXCEEDED, message, retry_after=_COME_BACK_S)
-        self._waiting[principal.org] += 1
-        try:
-            yield
-        finally:
-            self._waiting[principal.org] -= 1
-            self._waiting += Counter()  # drops what is zero
+        return self._places.one(principal.org)
 
     async def file(self, principal: Principal, rules: DialectRules, file_id: str, endpoint: str) -> Checkup:
         """Checks an uploaded file; raises Refusal FILE_NOT_FOUND, and Unavailable or Broken."""
@@ -123,7 +116,8 @@ class Checkups:
         check = rules_of(
             catalog, self._limits, endpoint, principal.models, unversioned=rules.unversioned, thorough=True
         )
-        async with self._turn:
+        own = self._own.setdefault(principal.org, asyncio.Semaphore(1))
+        async with own, self._turn:
             checked = await check_file(self._blobs, key, size, check)
         if not self._models_known() and any(each.code is Code.MODEL_NOT_FOUND for each in checked.findings):
             raise Unavailable("a model server has not said yet which models it runs")

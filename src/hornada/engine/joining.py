@@ -1,8 +1,8 @@
 """A batch's results in input order beside what was asked: from its segments while it runs, later from its files."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 from msgspec import Struct
 
@@ -18,14 +18,18 @@ from hornada.core.segment import Entry, Segment, unpack
 from hornada.core.written import begins, joined, numbered
 from hornada.engine.batches import Batches
 from hornada.engine.linewise import Requests, Results
+from hornada.engine.places import Places
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import file as files
 from hornada.store import segment
 from hornada.store.database import Database
 
+MOST = 32
+"""Readers of an organization at once: each may hold a chunk's results and open files for as long as it likes."""
+_COME_BACK_S = 5
 _CHUNKS_AT_ONCE = 50
-_WHOLE_BYTES = 8 * 1024 * 1024
+_WHOLE_BYTES = 4 * 1024 * 1024
 """A chunk's results up to so many bytes are read at once, more of them line by line."""
 _PIECE_BYTES = 64 * 1024
 _AT_A_STRETCH = 64
@@ -59,21 +63,28 @@ class _Result(Struct, frozen=True, gc=False):
 class Joining:
     """Reads only. Memory holds a chunk's results at a time, however many lines there are."""
 
-    def __init__(self, db: Database, blobs: Blobs, batches: Batches) -> None:
+    def __init__(self, db: Database, blobs: Blobs, batches: Batches, *, most: int = MOST) -> None:
         self._db = db
         self._blobs = blobs
         self._batches = batches
+        words = "results being read, which is the limit; read one to its end."
+        self._places = Places(most, words, come_back_s=_COME_BACK_S)
 
-    async def open(self, principal: Principal, batch_id: str, wanted: Wanted) -> AsyncGenerator[bytes, None]:
+    @asynccontextmanager
+    async def open(
+        self, principal: Principal, batch_id: str, wanted: Wanted
+    ) -> AsyncIterator[AsyncGenerator[bytes, None]]:
         """The results that there are by now, in pieces of whole lines.
 
-        Raises Refusal BATCH_NOT_FOUND, FILE_NOT_FOUND when a result file is gone that would be read; the generator
-        raises Unavailable or Broken.
+        Raises Refusal BATCH_NOT_FOUND, RATE_LIMIT_EXCEEDED when the organization has too many readers, FILE_NOT_FOUND
+        when a result file is gone that would be read; the generator raises Unavailable or Broken.
         """
         batch = await self._batches.get(principal, batch_id)
-        if batch.status not in LIVE:
-            await self._files(batch, wanted)
-        return self._pieces(batch, wanted)
+        with self._places.one(principal.org):
+            if batch.status not in LIVE:
+                await self._files(batch, wanted)
+            async with aclosing(self._pieces(batch, wanted)) as pieces:
+                yield pieces
 
     async def _pieces(self, batch: Batch, wanted: Wanted) -> AsyncGenerator[bytes, None]:
         gathered, size, left, looked = [], 0, wanted.limit, 0

@@ -2,16 +2,16 @@
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from hornada.core.account import Principal
 from hornada.core.batch import Batch
-from hornada.core.errors import Code, HornadaError, Refusal
+from hornada.core.errors import HornadaError
 from hornada.core.progress import Progress
 from hornada.engine.batches import Batches
 from hornada.engine.pace import Pace
+from hornada.engine.places import Places
 from hornada.store import batch as rows
 from hornada.store.database import Database
 
@@ -73,15 +73,15 @@ class Watching:
         self._batches = batches
         self._pace = pace
         self._every_s = every_s
-        self._most = most
         self._watched: dict[str, Watched] = {}
-        self._onlookers = Counter[str]()
+        words = "streams of events open, which is the limit; close some."
+        self._places = Places(most, words, come_back_s=_COME_BACK_S)
         self._task: asyncio.Task[None] | None = None
 
     @property
     def onlookers(self) -> int:
         """How many there are."""
-        return self._onlookers.total()
+        return self._places.taken
 
     @asynccontextmanager
     async def watch(self, principal: Principal, batch_id: str) -> AsyncIterator[Watched]:
@@ -90,25 +90,18 @@ class Watching:
         Raises Refusal BATCH_NOT_FOUND, RATE_LIMIT_EXCEEDED when the organization has too many onlookers.
         """
         batch = await self._batches.get(principal, batch_id)
-        if self._onlookers[principal.org] >= self._most:
-            message = f"The organization has {self._most} streams of events open, which is the limit; close some."
-            raise Refusal(Code.RATE_LIMIT_EXCEEDED, message, retry_after=_COME_BACK_S)
-        self._onlookers[principal.org] += 1
-        watched: Watched | None = None
-        try:
+        with self._places.one(principal.org):
             progress = (await self._pace.of([batch]))[batch.id]
             watched = self._watched.setdefault(batch.id, Watched(batch, progress))
             watched.onlookers += 1
-            if self._task is None:
-                self._task = asyncio.create_task(self._run(), name="watching")
-            yield watched
-        finally:
-            self._onlookers[principal.org] -= 1
-            if watched is not None:
+            try:
+                if self._task is None:
+                    self._task = asyncio.create_task(self._run(), name="watching")
+                yield watched
+            finally:
                 watched.onlookers -= 1
                 if not watched.onlookers and self._watched.get(batch.id) is watched:
                     del self._watched[batch.id]
-            self._onlookers += Counter()  # drops what is zero
 
     async def once(self) -> None:
         """Looks at every watched batch; raises Unavailable, or Broken."""
