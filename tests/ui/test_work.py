@@ -86,22 +86,24 @@ def test_the_endpoint_is_read_from_the_file_and_a_file_can_be_dropped(visit: Vis
     expect(visitor.page.locator(".page-head .status")).to_have_text("Completed")
 
 
-def test_a_batch_is_watched_while_it_runs_paused_and_resumed(visit: Visit) -> None:
+def test_a_batch_is_watched_while_it_runs_paused_resumed_and_ended(visit: Visit) -> None:
     visitor = visit()
-    batch = visitor.submit([line(f"w{at:03}", f"watch {at}", delay=0.25) for at in range(160)], name="Watched")
+    batch = visitor.submit([line(f"w{at:03}", f"watch {at}", delay=0.5) for at in range(900)], name="Watched")
     visitor.go(f"#/batches/{batch}")
-    bar = visitor.page.get_by_role("progressbar").first
-    expect(bar).to_have_attribute("aria-valuemax", "160")
+    bar, status = visitor.page.get_by_role("progressbar").first, visitor.page.locator(".page-head .status")
+    expect(bar).to_have_attribute("aria-valuemax", "900")
     visitor.button("Pause").click()
-    expect(visitor.page.locator(".page-head .status")).to_have_text("Paused")
+    expect(status).to_have_text("Paused")
     expect(visitor.page.get_by_text("no line starts until you resume it")).to_be_visible()
     visitor.button("Resume").click()
+    expect(status).to_have_text("Running")
     expect(visitor.page.locator(".figure", has_text="Lines a second")).to_contain_text("/s")
     expect(visitor.page.locator("canvas")).to_have_count(2)
     expect(visitor.page.get_by_role("img", name="Time left")).to_be_visible()
-    expect(visitor.page.locator(".page-head .status")).to_have_text("Completed")
-    expect(bar).to_have_attribute("aria-valuenow", "160")
-    expect(visitor.page.locator("p[role=status]")).to_contain_text("Completed: 160 of 160 lines")
+    visitor.client.call("POST", f"/batches/{batch}/cancel")
+    expect(status).to_have_text("Cancelled")
+    expect(bar).to_have_attribute("aria-valuenow", "900")
+    expect(visitor.page.locator("p[role=status]")).to_contain_text("Cancelled: 900 of 900 lines")
 
 
 def test_results_are_filtered_searched_paged_and_retried(visit: Visit) -> None:
