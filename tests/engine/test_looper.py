@@ -94,3 +94,26 @@ async def test_a_failure_is_said_once_in_a_row(caplog: pytest.LogCaptureFixture)
         steps.looper.ring()
     await steps.stop(task)
     assert [record.message for record in caplog.records] == ["steps waits: away"] * 2
+
+
+@pytest.mark.parametrize(("patience_s", "pauses"), [(5.0, [2.0, 3.0, 4.0, 5.0, 5.0, 1.0]), (1.0, [1.0] * 6)])
+async def test_a_loop_waits_longer_and_longer_while_storage_is_away_but_not_longer_than_it_may(
+    patience_s: float, pauses: list[float]
+) -> None:
+    waited: list[float] = []
+    outages = iter(range(5))
+
+    async def once() -> bool:
+        if next(outages, None) is not None:
+            raise Unavailable("away")
+        return False
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == len(pauses):
+            looper.stop()
+
+    looper = Looper("loop", once, every=1.0, patience_s=patience_s)
+    looper._wait = wait  # type: ignore[method-assign]
+    await looper.run()
+    assert waited == pauses

@@ -10,6 +10,7 @@ from hornada.core.errors import Unavailable
 log = logging.getLogger("hornada")
 
 _PATIENCE_S = 5.0
+"""The longest pause of a loop that storage lets down again and again."""
 
 
 class Looper:
@@ -17,13 +18,17 @@ class Looper:
 
     ``once`` does one bounded piece of work that it finds by asking the ledger and answers whether there may be more.
     Between pieces the loop waits ``every`` seconds or until somebody rings; ``pause``, when it is set, says otherwise.
+    ``patience_s``: it waits longer and longer while storage is away, but never longer than this.
     """
 
-    def __init__(self, name: str, once: Callable[[], Awaitable[bool]], every: float) -> None:
+    def __init__(
+        self, name: str, once: Callable[[], Awaitable[bool]], every: float, *, patience_s: float = _PATIENCE_S
+    ) -> None:
         self.pause: Callable[[], float] | None = None
         self.name = name
         self._once = once
         self._every = every
+        self._patience_s = patience_s
         self._bell = asyncio.Event()
         self._stopping = False
         self.trouble: str | None = None
@@ -56,7 +61,7 @@ class Looper:
                 away, more, self.trouble = away + 1, False, f"{self.name}: {type(error).__name__}"
             if not more:
                 every = self._every if self.pause is None else self.pause()
-                await self._wait(min(_PATIENCE_S, every * (1 + away)))
+                await self._wait(min(self._patience_s, every * (1 + away)))
 
     async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

@@ -27,7 +27,8 @@ class Company:
         self._channel.on_lost = self._hear.ring
         share = Looper("sharing", sharing.once, SHARE_S)
         sharing.bell(share.ring)
-        self.loops = [Looper("lease", membership.once, membership.every_s), self._hear, share]
+        every_s = membership.every_s  # also after an outage: who says late that it is alive is taken for dead
+        self.loops = [Looper("lease", membership.once, every_s, patience_s=every_s), self._hear, share]
 
     async def leave(self) -> None:
         """Ends the membership and says that what was let go is there to be taken. Its loops must have ended."""
@@ -39,6 +40,13 @@ class Company:
         with contextlib.suppress(HornadaError):
             await self._herald.once()
         await self._channel.close()
+
+    async def speak(self) -> None:
+        """Says what was told here, for a process that runs no loops: others heed it at once, not when they next ask."""
+        if self._herald.waits:
+            with contextlib.suppress(HornadaError):
+                await self._herald.once()
+            await self._channel.close()
 
     def _told(self, topic: Topic, *words: str) -> None:
         if self._herald.told(topic, *words):
