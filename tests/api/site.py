@@ -96,6 +96,7 @@ async def open_site(
     folder: Path,
     *,
     batches_enabled: bool = True,
+    dashboard_enabled: bool = True,
     plan: Plan = PLAN,
     operator_key: str | None = OPERATOR_KEY,
     ready: Sequence[str] = (),
@@ -165,6 +166,7 @@ async def open_site(
             survey=Survey(db),
             webhooks=Webhooks(db, clock, rules, Courier(db, clock, rules, postman.post), on_due=lambda: None),
             batches_enabled=batches_enabled,
+            dashboard_enabled=dashboard_enabled,
         )
         app = build(services)
         transport = httpx2.ASGITransport(app=app)

@@ -100,3 +100,12 @@ async def test_the_page_finds_its_files_without_the_last_slash_too(site: Site) -
     page = (await site.client.get("/ui")).text
     path = re.findall(r'src="(ui/assets/[^"]+)"', page)[0]
     assert (await site.client.get(f"/{path}")).status_code == 200
+
+
+async def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    async with open_site(tmp_path, dashboard_enabled=False) as site:
+        for path in ("/ui", "/ui/", "/ui/index.html"):
+            answer = await site.client.get(path, headers=BARE)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+            assert "server.dashboard is false" in answer.json()["error"]["message"]
+        assert (await site.client.get("/", headers={"accept": "text/html"})).json()["name"] == "hornada"

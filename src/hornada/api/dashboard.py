@@ -22,7 +22,13 @@ class DashboardCalls:
     """Sends the files."""
 
     def __init__(self, services: Services) -> None:
-        self._dialects = services.dialects
+        self._base = base_of(services.dialects) if services.dashboard_enabled else None
+        self._enabled = services.dashboard_enabled
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a dashboard."""
+        return self._base is not None
 
     async def page(self, call: Call) -> None:
         """``GET /ui`` and ``GET /ui/``: the page, which finds its files from either."""
@@ -34,11 +40,11 @@ class DashboardCalls:
 
     @cached_property
     def _dashboard(self) -> Dashboard:
-        base = base_of(self._dialects)
-        if base is None:
-            message = f"There is no dashboard: it needs a dialect of {' or '.join(_SPOKEN)}, and none is mounted."
-            raise Refusal(Code.NOT_FOUND, message)
-        return Dashboard(base)
+        if self._base is None:
+            needed = f"it needs a dialect of {' or '.join(_SPOKEN)}, and none is mounted"
+            why = needed if self._enabled else "server.dashboard is false"
+            raise Refusal(Code.NOT_FOUND, f"There is no dashboard: {why}.")
+        return Dashboard(self._base)
 
     async def _send(self, call: Call, path: str) -> None:
         found = await asyncio.to_thread(self._dashboard.find, path)

@@ -5,6 +5,7 @@ from typing import Any
 
 from hornada import __version__
 from hornada.api.call import Call, Response, json_response
+from hornada.api.dashboard import DashboardCalls
 from hornada.api.services import Services
 
 METRICS_MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
@@ -19,10 +20,11 @@ class OperationCalls:
         self._metrics = services.metrics
         self._document = document
         self._page = page
+        self._to_dashboard = DashboardCalls(services).there
 
     async def about(self, call: Call) -> Response:
         """``GET /``: what this is; a browser is led to the dashboard."""
-        if "text/html" in (call.header(b"accept") or ""):
+        if self._to_dashboard and "text/html" in (call.header(b"accept") or ""):
             return Response(302, b"", b"text/plain", ((b"location", b"ui/"), (b"vary", b"accept")))
         return json_response({"name": "hornada", "version": __version__, "docs": "/docs", "openapi": "/openapi.json"})
 

@@ -71,6 +71,7 @@ class Services:
     webhooks: Webhooks
     webhooks_enabled: bool = True
     batches_enabled: bool = True
+    dashboard_enabled: bool = True
     calls: bool = True
     """Whether anything but probes is answered."""
     stopping: Callable[[], bool] = lambda: False

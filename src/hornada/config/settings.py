@@ -52,6 +52,7 @@ SERVER = (
         ("host", TEXT, "Address to listen on"),
         ("port", whole(0, 65535), "Port to listen on; 0 lets the system choose"),
         ("batches", FLAG, "When false, every `/batches` path answers 404"),
+        ("dashboard", FLAG, "When false, there is no dashboard at `/ui`"),
         ("shutdown_grace_s", seconds(0), "Seconds that calls in flight get when the server is asked to stop"),
         (
             "log_level",

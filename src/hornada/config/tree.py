@@ -39,6 +39,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8080
     batches: bool = True
+    dashboard: bool = True
     shutdown_grace_s: float = 20
     log_level: str = "info"
     log_format: str = "text"

@@ -291,5 +291,6 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         webhooks_enabled=config.webhooks.enabled,
         curator=engine.curator,
         batches_enabled=config.server.batches,
+        dashboard_enabled=config.server.dashboard,
         calls=config.role is not ProcessRole.WORKER,
     )
