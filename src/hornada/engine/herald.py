@@ -38,6 +38,11 @@ class Herald:
         self._news = news
         self._waiting: dict[str, None] = {}
 
+    @property
+    def waits(self) -> bool:
+        """Whether something is to be sent."""
+        return bool(self._waiting)
+
     def told(self, topic: Topic, *words: str) -> bool:
         """Notes what others are to hear; whether they are."""
         if topic not in _FAR or len(self._waiting) >= _MOST:

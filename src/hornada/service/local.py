@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from starlette.types import Message
 
 from hornada.api.app import App, build
-from hornada.config import Config
+from hornada.config import Config, ProcessRole
 from hornada.core.errors import Taken
 from hornada.core.ids import new_secret
 from hornada.service import Ask
@@ -23,11 +23,13 @@ from hornada.service.wiring import Engine
 def opened(config: Config, key: str | None) -> Iterator[Ask]:
     """Opens the ledger of the configuration, runs no loop, and calls the application over it with ``key``.
 
+    Where several processes share the ledger this one joins none of them, takes no lock and ends no lease; they are told
+    at once what it has changed.
     Without a key the caller is the operator: who can open the ledger can do everything. Raises Locked while another
     process holds the data folder or the database, Unavailable and ValueError when the ledger cannot be opened.
     """
     secret = config.server.operator_key or new_secret()
-    config = replace(config, server=replace(config.server, operator_key=secret))
+    config = replace(config, role=ProcessRole.ALL, server=replace(config.server, operator_key=secret))
     folder = data_folder(config)
     held = None if folder is None else lock(folder)
     try:

@@ -111,8 +111,8 @@ class Engine(Parts):
         for loop in self._lasting:
             loop.stop()
         await asyncio.gather(*self._lasting_tasks, return_exceptions=True)
-        if self._company is not None and self._lasting:
-            await self._company.leave()
+        if self._company is not None:
+            await (self._company.leave() if self._lasting else self._company.speak())
         await self.courier.close(grace_s)
         await self.postman.close()
         await self.watching.close()

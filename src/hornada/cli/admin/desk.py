@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from hornada.cli.settings import settings
-from hornada.config import Config
+from hornada.config import Config, ProcessRole
 from hornada.core.errors import HornadaError
 from hornada.service import Ask, local
 
@@ -82,12 +82,13 @@ class Desk:
 def opened(url: str | None, key: str | None, config: Path | None, data: str | None) -> Iterator[Desk]:
     """A desk at ``url``; without one where the configuration's server listens; if none does, at its ledger.
 
+    A worker answers no such calls, so beside one it is the ledger too.
     Raises Refused when there is no key for a server that runs, or another process holds the ledger.
     """
     found = settings(config, {"data": data})
     key = key or found.server.operator_key
     at = url or _address(found)
-    if url is not None or _listens(at):
+    if url is not None or (found.role is not ProcessRole.WORKER and _listens(at)):
         if key is None:
             raise Refused(f"The server at {at} wants a key: give --key, HORNADA_KEY or server.operator_key.")
         trust = _trust(found.server.tls_certificate if url is None else None)
@@ -95,7 +96,7 @@ def opened(url: str | None, key: str | None, config: Path | None, data: str | No
         return
     from hornada.service.lock import Locked
 
-    sys.stderr.write(f"No server listens at {at}; opening {found.storage.database.split('@')[-1]}\n")
+    sys.stderr.write(f"No server answers calls at {at}; opening {found.storage.database.split('@')[-1]}\n")
     try:
         with local(found, key) as ask:
             yield Desk(ask)
