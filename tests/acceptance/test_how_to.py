@@ -58,6 +58,7 @@ class Reader:
             "http://10.0.0.3:8000/v1": stub.upstream,
             "/etc/hornada.toml": str(hornada.config),
             "/backups": str(self.folder / "backups"),
+            "/var/lib/hornada": str(hornada.data),
         }
 
     def type(self, command: str) -> subprocess.CompletedProcess[str]:
@@ -103,6 +104,14 @@ def reader(stub: Stub, tmp_path: Path) -> Iterator[Reader]:
         yield Reader(hornada, stub)
 
 
+def target(path: Path) -> None:
+    """Writes a configuration whose data are to lie beside it; pages name machines that are not there."""
+    folder = path.with_suffix("")
+    folder.mkdir()
+    storage = {"database": f"sqlite:///{folder}/ledger.db", "blobs": f"file://{folder}/blobs"}
+    path.write_text(table("[storage]", storage))
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(here, shell(page)))], ids=lambda page: page.stem)
 def test_what_a_page_shows_works(reader: Reader, page: Path) -> None:
     commands = [command for command in shell(page) if here(command)]
@@ -115,5 +124,8 @@ def test_what_a_page_shows_works(reader: Reader, page: Path) -> None:
         if "hornada restore" in command:
             reader.hornada.terminate()
             shutil.rmtree(reader.hornada.data)
+        if "hornada move" in command:
+            reader.hornada.terminate()
+            target(reader.folder / command.split()[2])
         done = reader.type(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
