@@ -14,10 +14,10 @@ LOCK := $(BIN)/python -m uv pip compile --python $(BIN)/python --universal --pyt
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test acceptance check demo bench bench-check serve reference docs lock clean
+.PHONY: help setup test acceptance chaos check demo bench bench-check serve reference docs lock clean
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(DEV) ## Set up .venv with all that the other commands need
 
