@@ -1,6 +1,7 @@
 """Spans as a collector gets them, from a real server over a real model server."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from bench import lines
 from bench.hornada import Hornada, model, settings
 from bench.stub import Stub
+from hornada.core.catalog import Server
+from hornada.service.tracing import Tracing
+from hornada.upstream import connect
+from hornada.upstream.protocol import Failure, Timeouts
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
@@ -24,6 +29,8 @@ class Collector:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.service = ""
+        self.logged = ""
+        """What the server said itself."""
         collector = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -73,12 +80,15 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         parent = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
         assert hornada.client.call("POST", "/chat/completions", json.dumps(ask).encode(), parent).status == 200
         assert hornada.client.call("GET", "/batches/batch_none").status == 404
+        odd = {"baggage": "secret=" + "x" * 9000, "tracestate": "Secret=\t,secret"} | parent
+        assert hornada.client.call("GET", "/models", headers=odd).status == 200
         batch = hornada.client.submit(lines.write(folder / "in.jsonl", 3))
         end = time.monotonic() + 30
         while hornada.client.batch(batch)["status"] != "completed":
             assert time.monotonic() < end
             time.sleep(0.05)
         assert hornada.terminate() == 0
+        collector.logged = hornada.running.tail(1_000_000)
         yield collector
         collector.server.shutdown()
         collector.server.server_close()
@@ -119,3 +129,15 @@ def test_it_says_who_it_is_and_nothing_of_what_was_asked_or_of_keys(traced: Coll
     told = " ".join(str(span) for span in traced.spans)
     assert "secret" not in told
     assert "sk-" not in told
+    assert "secret" not in traced.logged.lower()
+
+
+async def test_a_collector_that_says_nothing_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        tracing = Tracing(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        upstream = tracing.connecting(connect)(Server(url="http://127.0.0.1:9"))
+        assert isinstance(await upstream.send("/x", b"{}", Timeouts(), max_bytes=1), Failure)
+        await upstream.close()
+        began = time.monotonic()
+        tracing.close()
+        assert time.monotonic() - began < 8

@@ -3,17 +3,20 @@
 Names and attributes are those of OpenTelemetry's conventions for HTTP. Bodies, keys and queries are never in them.
 """
 
+import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from opentelemetry import propagate, trace
+from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from hornada import __version__
 from hornada.api.call import Call
@@ -23,7 +26,12 @@ from hornada.engine.lanes import Attempt
 from hornada.engine.retries import Result
 from hornada.upstream.protocol import Answer, AnswerStream, Failure, Timeouts, Turns, Upstream
 
-_CARRIED = ("traceparent", "tracestate", "baggage")
+_CARRIED = ("traceparent", "tracestate")
+"""Of a client's headers: which trace its call is in. Its baggage is no business of ours, nor of a model server."""
+_TRACE = TraceContextTextMapPropagator()
+_QUIET = "opentelemetry.trace"
+"""What logs headers that are wrong, as they came."""
+_CLOSE_S = 3.0
 _GONE = 499
 _Outcome = TypeVar("_Outcome", Answer | Failure, AnswerStream | Failure)
 
@@ -35,6 +43,7 @@ class Tracing:
     """
 
     def __init__(self, endpoint: str) -> None:
+        logging.getLogger(_QUIET).setLevel(logging.ERROR)
         resource = Resource.create({SERVICE_VERSION: __version__})
         if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
             resource = resource.merge(Resource({SERVICE_NAME: "hornada"}))
@@ -48,7 +57,7 @@ class Tracing:
         """The span of a client's call, in the client's trace if its headers name one."""
         scope = call.scope
         method = scope["method"]
-        parent = propagate.extract({name: found for name in _CARRIED if (found := call.header(name.encode()))})
+        parent = _TRACE.extract({name: found for name in _CARRIED if (found := call.header(name.encode()))})
         attributes = {
             "http.request.method": method,
             "url.path": scope["path"],
@@ -86,7 +95,9 @@ class Tracing:
 
     def close(self) -> None:
         """Sends what is left; waits for it a few seconds at most."""
-        self._provider.shutdown()
+        ending = threading.Thread(target=self._provider.shutdown, name="traces", daemon=True)
+        ending.start()
+        ending.join(_CLOSE_S)
 
 
 class _TracedUpstream:
@@ -139,7 +150,7 @@ class _TracedUpstream:
 def _carried(headers: Mapping[str, str] | None) -> Mapping[str, str]:
     """The headers, with those that carry the trace on to the model server."""
     carried = dict(headers or {})
-    propagate.inject(carried)
+    _TRACE.inject(carried)
     return carried
 
 
