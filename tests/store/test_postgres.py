@@ -161,8 +161,9 @@ class Wire:
         target.close()
 
 
-async def test_who_is_cut_off_in_the_middle_of_a_write_gives_up_when_it_wanted_to(
-    server: DatabaseServer, clock: Hands, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("begun", [False, True])
+async def test_who_is_cut_off_in_a_write_gives_up_when_it_wanted_to(
+    begun: bool, server: DatabaseServer, clock: Hands, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(postgres, "_UNDO_TIMEOUT_S", 0.2)
     port = urlsplit(server.url()).port
@@ -171,13 +172,16 @@ async def test_who_is_cut_off_in_the_middle_of_a_write_gives_up_when_it_wanted_t
     async with await asyncio.start_server(wire.joined, "127.0.0.1", 0) as listening:
         near = listening.sockets[0].getsockname()[1]
         db = await connect(server.url().replace(f":{port}/", f":{near}/"), clock)
+        async with db.write() as tx:
+            await tx.rows("SELECT 1")
+        wire.cut = not begun
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(10), db.write() as tx:
-                await tx.rows("SELECT 1")
+            async with asyncio.timeout(10), asyncio.timeout(0.3), db.write() as tx:
+                await tx.rows("SELECT 2")
                 wire.cut = True
-                async with asyncio.timeout(0.1):
-                    await tx.rows("SELECT 2")
+                await tx.rows("SELECT 3")
         wire.cut = False
         async with asyncio.timeout(10), db.write() as tx:
-            assert len(await tx.rows("SELECT 3")) == 1
+            assert len(await tx.rows("SELECT 4")) == 1
         await db.close()
+    assert caplog.records == []

@@ -76,8 +76,8 @@ class Postgres:
             raise _unavailable(error) from error
         try:
             tx = _Transaction(connection, self._clock)
-            await tx.begin(begin)
             try:
+                await tx.begin(begin)
                 yield tx
                 tx.check()
             except BaseException:
