@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,18 @@ from bench import lines
 from bench.hornada import KEY, PROGRAM, Hornada, model, settings, table
 from bench.stub import Stub
 
-PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "how-to").glob("*.md"))
-ELSEWHERE = {"pip", "docker", "helm", "kubectl", "systemctl", "sudo", "psql", "make"}
-"""What needs a machine of its own; what these start is tested where it is shipped."""
+ROOT = Path(__file__).resolve().parents[2]
+TYPED_BY = {
+    **dict.fromkeys(("run-one-file", "use-the-command-line", "use-from-python"), "tests/client/test_documents.py"),
+    "webhooks": "tests/acceptance/test_webhooks.py",
+}
+"""Pages that have a test of their own."""
+OF_A_MACHINE = {"run-as-a-service", "run-on-kubernetes", "run-with-docker", "upgrade"}
+"""Pages that change the machine; what they start is tested in ``tests/deploy``."""
+PAGES = [page for page in sorted((ROOT / "docs" / "how-to").glob("*.md")) if page.stem not in TYPED_BY]
+TYPED = {"hornada", "curl"}
+ELSEWHERE = {"pip", "systemctl", "psql"}
+"""What needs a machine of its own on the other pages."""
 OPERATOR_KEY = "sk-operator"
 ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith("HORNADA_")}
 
@@ -30,9 +40,15 @@ def shell(page: Path) -> list[str]:
 
 
 def here(command: str) -> bool:
-    """Whether a command can be run in a test."""
-    words = command.split()
-    return words[0] not in ELSEWHERE and not command.startswith("hornada serve")
+    """Whether a command can be run in a test. Fails on one that is not known, before it changes the machine."""
+    word = command.split(maxsplit=1)[0]
+    assert word in TYPED | ELSEWHERE or "=" in word, command
+    return word not in ELSEWHERE and not command.startswith("hornada serve")
+
+
+def shows(page: Path) -> bool:
+    """Whether a page has commands that can be run in a test."""
+    return page.stem not in OF_A_MACHINE and any(here(command) for command in shell(page))
 
 
 class Reader:
@@ -112,7 +128,7 @@ def target(path: Path) -> None:
     path.write_text(table("[storage]", storage))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(map(here, shell(page)))], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if shows(page)], ids=lambda page: page.stem)
 def test_what_a_page_shows_works(reader: Reader, page: Path) -> None:
     commands = [command for command in shell(page) if here(command)]
     if "acme" in " ".join(commands) and "hornada admin org create acme" not in commands:
@@ -129,3 +145,19 @@ def test_what_a_page_shows_works(reader: Reader, page: Path) -> None:
             target(reader.folder / command.split()[2])
         done = reader.type(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("stem", sorted(OF_A_MACHINE))
+def test_the_commands_of_a_page_for_a_machine_are_commands(stem: str) -> None:
+    for command in shell(ROOT / "docs" / "how-to" / f"{stem}.md"):
+        program, *words = command.split()
+        if Path(program).name == "hornada":
+            name = list(takewhile(str.islower, words))
+            asked = subprocess.run([PROGRAM, *name, "--help"], capture_output=True, text=True, check=False, timeout=30)
+            assert asked.returncode == 0, asked.stderr
+            assert all(word in asked.stdout for word in words if word.startswith("--")), command
+
+
+@pytest.mark.parametrize("stem", sorted(TYPED_BY))
+def test_a_page_that_is_left_out_has_a_test_of_its_own(stem: str) -> None:
+    assert f"{stem}.md" in (ROOT / TYPED_BY[stem]).read_text(encoding="utf-8")
