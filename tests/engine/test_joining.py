@@ -1,14 +1,16 @@
 """Results in input order beside their input: while a batch runs, after its end, and when files are gone."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
+from hornada.blobs.protocol import Blobs
 from hornada.core.batch import Batch, Status
-from hornada.core.errors import Code, Refusal
+from hornada.core.errors import Broken, Code, Refusal
 from hornada.core.line import Reply
 from hornada.core.written import number_of, prefix_of
 from hornada.dialects import DIALECTS
@@ -142,6 +144,43 @@ async def test_without_the_input_file_there_are_results_without_input(house: Hou
     await house.files.delete(ANA, batch.input_file)
     found = await seen(reading, batch)
     assert [(each["custom_id"], each["input"]) for each in found] == [(each, None) for each in texts(3)]
+
+
+class Meanwhile:
+    """A blob store in which something happens just before an input is read."""
+
+    def __init__(self, blobs: Blobs, happens: Callable[[], Awaitable[object]]) -> None:
+        self._blobs = blobs
+        self._happens = happens
+
+    async def stream(self, key: str, offset: int, length: int) -> AsyncIterator[bytes]:
+        if key.startswith("input/"):
+            await self._happens()
+        async for piece in self._blobs.stream(key, offset, length):
+            yield piece
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._blobs, name)
+
+
+async def test_an_input_file_that_goes_while_it_is_read_takes_no_result_along(house: House) -> None:
+    batch = await house.finish(await house.accepted(*texts(3)))
+    source = await house.files.get(ANA, batch.input_file)
+
+    async def lost() -> None:
+        await house.blobs.delete(source.object)
+
+    async def deleted() -> None:
+        await house.files.delete(ANA, batch.input_file)
+
+    with pytest.raises(Broken):
+        await seen(meeting(house, lost), batch)
+    found = await seen(meeting(house, deleted), batch)
+    assert [(each["custom_id"], each["input"]) for each in found] == [(each, None) for each in texts(3)]
+
+
+def meeting(house: House, happens: Callable[[], Awaitable[object]]) -> Joining:
+    return Joining(house.db, cast("Blobs", Meanwhile(house.blobs, happens)), house.batches)
 
 
 async def test_results_that_are_gone_are_refused_in_words(house: House, reading: Joining, server: ModelServer) -> None:

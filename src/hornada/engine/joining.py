@@ -179,12 +179,24 @@ class Joining:
         return await self._blobs.read(found.object, found.offset + entry.offset, entry.length - 1)
 
     async def _requests(self, batch: Batch, chunk: Chunk) -> list[Request]:
-        async with self._db.read() as tx:
-            source = await files.get(tx, batch.org, batch.input_file)
+        source = await self._source(batch)
         if source is None:
             return []
         data = await self._blobs.read(source.object, chunk.span.offset, chunk.span.length)
         return parse_requests(data, at_start=chunk.span.offset == 0)
+
+    async def _source(self, batch: Batch) -> File | None:
+        async with self._db.read() as tx:
+            return await files.get(tx, batch.org, batch.input_file)
+
+    async def _asked(self, batch: Batch, requests: Requests | None, number: int) -> Request | None:
+        """What was asked on a line; None when that is not wanted or not there any more."""
+        try:
+            return await requests.get(number) if requests else None
+        except Broken:
+            if await self._source(batch) is not None:
+                raise
+            return None  # it was deleted while it was read
 
     async def _files(self, batch: Batch, wanted: Wanted) -> tuple[list[tuple[bool, File]], File | None]:
         """The result files of an ended batch that are to be read, and its input if that is wanted and there."""
@@ -217,7 +229,7 @@ class Joining:
                 if not begins(line, wanted.prefix):
                     yield None
                     continue
-                asked = await requests.get(number) if requests else None
+                asked = await self._asked(batch, requests, number)
                 yield _Result(number, head.ok, line, asked.body if asked else None)
 
 
