@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hornada.config import load
 from hornada.core.errors import Unavailable
-from hornada.service.lock import Locked, lock
+from hornada.service.lock import Locked, data_folder, lock
 
 
 def test_a_folder_is_one_process_s_until_it_lets_go(tmp_path: Path) -> None:
@@ -18,6 +19,20 @@ def test_a_folder_is_one_process_s_until_it_lets_go(tmp_path: Path) -> None:
         lock(folder)
     os.close(held)
     os.close(lock(folder))
+
+
+@pytest.mark.parametrize(
+    ("database", "blobs", "folder"),
+    [
+        (None, None, "data"),
+        ("sqlite:////srv/ledger.db", None, "/srv"),
+        ("postgresql://u@h/d", None, "data"),
+        ("postgresql://u@h/d", "s3://bucket", None),
+    ],
+)
+def test_what_is_locked_is_where_the_ledger_lies(database: str | None, blobs: str | None, folder: str | None) -> None:
+    flags = {"data": "data", "storage.database": database, "storage.blobs": blobs}
+    assert data_folder(load(None, {}, flags)) == (None if folder is None else Path(folder))
 
 
 def test_a_child_does_not_keep_the_folder(tmp_path: Path) -> None:

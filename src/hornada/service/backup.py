@@ -47,7 +47,7 @@ def backup(config: Config, target: Path) -> Copied:
     if target.exists() and any(target.iterdir()):
         raise ValueError(f"{target} is not empty")
     make_folder(target)
-    with keeping(Path(config.data)):
+    with keeping(place.ledger.parent):
         part = target / f"{LEDGER}.part"
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         copy_ledger(place.ledger, part)
@@ -65,7 +65,7 @@ def restore(config: Config, source: Path) -> Copied:
     place = _place(config)
     if not (source / LEDGER).exists():
         raise ValueError(f"there is no whole backup in {source}")
-    handle = lock(Path(config.data))
+    handle = lock(place.ledger.parent)
     try:
         if place.ledger.exists():
             raise ValueError(f"there is a ledger at {place.ledger} already")

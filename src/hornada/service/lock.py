@@ -13,9 +13,14 @@ class Locked(Exception):
 
 
 def data_folder(config: Config) -> Path | None:
-    """The folder to lock; None where neither ledger nor bytes lie in a folder, but in PostgreSQL and a bucket."""
-    near = config.storage.database.startswith("sqlite:") or config.storage.blobs.startswith("file:")
-    return Path(config.data) if near else None
+    """The folder to lock: the ledger's, wherever the process was started; None with PostgreSQL and a bucket.
+
+    With PostgreSQL and a folder for the bytes it is the data folder; who works on that ledger, the database tells.
+    """
+    scheme, _, ledger = config.storage.database.partition(":///")
+    if scheme == "sqlite":
+        return Path(ledger).parent
+    return Path(config.data) if config.storage.blobs.startswith("file:") else None
 
 
 def folders(config: Config) -> list[Path]:
