@@ -1,4 +1,4 @@
-"""What broke: promises by their number in the table of ``README.md``, each with what was seen."""
+"""What broke: promises by their number in ``docs/explanation/what-is-promised.md``, each with what was seen."""
 
 import time
 from collections import Counter

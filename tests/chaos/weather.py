@@ -19,7 +19,7 @@ class Weather:
         with self._lock:
             kind = trouble.partition(" ")[0]
             self.counts[kind] = self.counts.get(kind, 0) + 1
-            self._on[trouble] = time.monotonic()
+            self._on.setdefault(trouble, time.monotonic())
 
     def end(self, trouble: str) -> None:
         """Until now."""

@@ -68,7 +68,7 @@ def job(number: int, org: Organization, chance: random.Random, *, most: int) -> 
     """A batch as chance wants it: always the same for the same numbers."""
     model = MODELS[number % len(MODELS)]
     lines = [_line(f"b{number}.{at}", at, chance) for at in range(chance.randint(most // 3, most))]
-    fate = chance.choices(["completed", "cancelled", "expired"], [8, 1, 1])[0]
+    fate = chance.choices(["completed", "cancelled", "expired"], [6, 2, 1])[0]
     made = Job(number, org, model, lines, fate, chance.uniform(0.1, 0.6))
     made.input = "".join(_row(model, line) for line in lines).encode()
     return made
