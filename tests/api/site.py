@@ -1,6 +1,6 @@
 """A whole application over a real ledger and real blobs, called without a socket."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from hornada.api.services import Readiness, Services
 from hornada.api.traffic import Traffic
 from hornada.blobs import open_blobs
 from hornada.core.account import Plan
-from hornada.core.batch import Batch, Usage
+from hornada.core.batch import Usage
 from hornada.core.catalog import Catalog, Model
 from hornada.core.clock import SECOND
 from hornada.core.limits import Limits
@@ -33,7 +33,7 @@ from hornada.engine.joining import Joining
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
 from hornada.engine.outlook import Load
-from hornada.engine.pace import Pace
+from hornada.engine.pace import Pace, WaitingFor
 from hornada.engine.retrying import Retrying
 from hornada.engine.servers import Servers
 from hornada.engine.survey import Survey
@@ -105,7 +105,7 @@ async def open_site(
     metrics: Callable[[], bytes] = lambda: b"hornada_up 1\n",
     stopping: Callable[[], bool] = lambda: False,
     access_log: bool = False,
-    waiting_for: Callable[[Batch], str | None] = lambda _: None,
+    waiting_for: WaitingFor = lambda batch, *, held: None,
     onlookers: int = 1000,
 ) -> AsyncIterator[Site]:
     """Opens an application with one organization whose key is ``KEY``; ``ready`` are reasons why it is not."""
@@ -121,6 +121,9 @@ async def open_site(
 
         async def readiness() -> Readiness:
             return Readiness(not ready, ready, notes)
+
+        async def caught_up(models: Collection[Model]) -> None:
+            """There are no others."""
 
         async def scraped() -> bytes:
             return metrics()
@@ -150,6 +153,7 @@ async def open_site(
             admission=admission,
             meter=Meter(clock),
             gateway=gateway,
+            catch_up=caught_up,
             load=lambda model: Load(capacity=8, regular=1, lines=2, reserve=1, free=4, away_at=None, why="so"),
             catalog=models.catalog,
             billing=Billing(db, clock, usage.once),

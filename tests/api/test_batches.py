@@ -240,7 +240,7 @@ async def test_what_has_ended_is_neither_paused_nor_resumed(site: Site, deed: st
 
 
 async def test_a_batch_says_how_it_gets_on_in_infernodes_dialect_only(tmp_path: Path) -> None:
-    async with open_site(tmp_path, waiting_for=lambda batch: f"{batch.status}, to be sure") as site:
+    async with open_site(tmp_path, waiting_for=lambda batch, *, held: f"{batch.status}, to be sure") as site:
         batch = await made(site)
         assert batch["hornada"] == {
             "waiting_for": "validating, to be sure",

@@ -15,7 +15,7 @@ COST = 3 * 1 + 2 * 2
 
 @pytest.fixture
 def pace(db: Database, house: House) -> Pace:
-    return Pace(db, house.clock, lambda batch: None)
+    return Pace(db, house.clock, lambda batch, *, held: None)
 
 
 def test_the_price_of_a_line_is_what_these_tests_think() -> None:

@@ -40,7 +40,7 @@ def counting(db: Database) -> Iterator[Counting]:
 
 
 def watching(house: House, counting: Counting, **change: float) -> Watching:
-    pace = Pace(counting, house.clock, lambda batch: None)  # type: ignore[arg-type]
+    pace = Pace(counting, house.clock, lambda batch, *, held: None)  # type: ignore[arg-type]
     return Watching(counting, house.batches, pace, **change)  # type: ignore[arg-type]
 
 

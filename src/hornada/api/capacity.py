@@ -46,12 +46,15 @@ class CapacityCalls:
     def __init__(self, services: Services) -> None:
         self._catalog = services.catalog
         self._load = services.load
+        self._catch_up = services.catch_up
 
     async def list(self, call: Call) -> Response:
         """``GET /models/capacity``."""
         catalog = self._catalog()
         may = usable(call.principal, catalog)
-        data = [self._spelled(catalog, model) for name, model in catalog.models.items() if name in may]
+        models = [model for name, model in catalog.models.items() if name in may]
+        await self._catch_up(models)
+        data = [self._spelled(catalog, model) for model in models]
         return json_response({"object": "list", "data": data})
 
     def _spelled(self, catalog: Catalog, model: Model) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the HTTP room needs of the rest of the program."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -44,6 +44,7 @@ class Readiness(Struct, frozen=True):
 class Services:
     """Engine and values behind the routes. ``dialects`` maps a base path such as ``/v1`` to a dialect's name.
 
+    ``catch_up``: hears what other processes do to models, for ``load``.
     ``stopping``: whether new work is turned away, because the process ends.
     ``traced``: what stands around each call and makes its span, if anything.
     """
@@ -60,6 +61,7 @@ class Services:
     meter: "Meter | SharedMeter"
     gateway: Gateway
     load: Callable[[Model], Load]
+    catch_up: Callable[[Collection[Model]], Awaitable[None]]
     catalog: Callable[[], Catalog]
     billing: Billing
     ready: Callable[[], Awaitable[Readiness]]

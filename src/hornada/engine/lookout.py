@@ -24,11 +24,10 @@ class Lookout:
         self._tally = tally
         self._since: dict[str, float] = {}
 
-    @property
-    def silent(self) -> dict[str, str]:
-        """The models that do not answer, and since when, in words for people."""
-        now = self._clock.monotonic()
-        return {name: f"no answer for {now - since:.0f} s" for name, since in self._since.items()}
+    def silent_s(self, model: str) -> float | None:
+        """For how many seconds a model has answered none of the calls of this process; None when it answers."""
+        since = self._since.get(model)
+        return None if since is None else self._clock.monotonic() - since
 
     async def once(self) -> bool:
         """Never more to do at once."""

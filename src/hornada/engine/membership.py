@@ -9,8 +9,10 @@ from hornada.core.clock import SECOND, Clock, SharedClock
 from hornada.core.errors import Unavailable
 from hornada.core.ids import new_id
 from hornada.engine.brake import Brake
+from hornada.store import grant as grants
 from hornada.store import worker as workers
 from hornada.store.database import Database, Tx
+from hornada.store.grant import Ailing
 from hornada.store.worker import Crew
 
 log = logging.getLogger("hornada")
@@ -47,6 +49,8 @@ class Membership:
         self.role = role
         self.every_s = ttl_s / _BEATS
         self.crew = Crew({role: 1}, self.owner)
+        self.ailing: dict[str, Ailing] = {}
+        """Models with which something is amiss, for all that workers know."""
         self._db = db
         self._clock = clock
         self._host = host
@@ -112,7 +116,7 @@ class Membership:
             if not (tried and await workers.renew(tx, owner, ttl)):
                 owner = new_id() if tried else owner  # the answer to its first try may have been lost
                 await workers.join(tx, owner, self.role, self._host, ttl)
-            crew = await workers.crew(tx)
+            crew, self.ailing = await workers.crew(tx), await grants.ailing(tx)
         lost, self.owner = self._joined and owner != self.owner, owner
         self._joined, self.crew = True, crew
         if lost:
@@ -145,3 +149,4 @@ class Alone:
         self.owner = new_id()
         self.role = role
         self.crew = Crew({role: 1}, self.owner)
+        self.ailing: dict[str, Ailing] = {}

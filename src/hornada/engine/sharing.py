@@ -5,8 +5,9 @@ others do. It holds the rows of ``capacity`` while it takes slots, so that all g
 there is room for, whoever joins, sleeps or dies. A process in which nothing happens writes nothing.
 """
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from hornada.core.catalog import Catalog, Model
@@ -17,7 +18,7 @@ from hornada.engine.ground import here, surely_ended
 from hornada.store import grant as grants
 from hornada.store import load as loads
 from hornada.store.database import Database, Tx
-from hornada.store.grant import Capacity, Renewal, SlotGrant
+from hornada.store.grant import WELL, Ailing, Capacity, Renewal, SlotGrant
 from hornada.store.load import Load, Notice
 
 EVERY_S = 0.5
@@ -80,6 +81,8 @@ class _Stand:
 class Sharing:
     """``state``: how many lines of a model wait here, and whether it is away. ``calls_s``: how long a call may take.
 
+    ``ailing``: what is known here to be amiss with a model.
+
     ``lines``: whether this process runs lines. ``resting``: whether no line starts here for now. ``on_starved``:
     there are lines of a model here that get no slot.
     """
@@ -97,6 +100,7 @@ class Sharing:
         lines: bool = True,
         resting: Callable[[], bool] = lambda: False,
         on_starved: Callable[[str], None] = lambda _: None,
+        ailing: Callable[[str], Ailing] = lambda _: WELL,
         ttl_s: float = TTL_S,
         ground: str | None = None,
     ) -> None:
@@ -112,6 +116,8 @@ class Sharing:
         self.on_room: Callable[[], None] = lambda: None
         """Whom to tell that slots were granted where there were none."""
         self._on_starved = on_starved
+        self._ailing = ailing
+        self._turn = asyncio.Lock()
         self._ttl_s = ttl_s
         self._ground = here() if ground is None else ground
         self._bell: Callable[[], None] = lambda: None
@@ -126,14 +132,27 @@ class Sharing:
 
     async def once(self) -> bool:
         """One turn; never more to do at once."""
+        async with self._turn:
+            await self._once()
+        return False
+
+    async def catch_up(self, models: Collection[Model]) -> None:
+        """Hears of others what they do to these models, unless that is heard of already. Raises Unavailable."""
+        fresh = [gate for gate in map(self._gates.of, models) if not gate.watched]
+        for gate in map(self._gates.of, models):
+            gate.look()
+        if fresh:
+            self._urgent = True
+            await self.once()
+
+    async def _once(self) -> None:
         now = self._clock.monotonic()
         if now < self._due and not self._urgent:
-            return False
+            return
         self._urgent, self._due = False, now + EVERY_S
         stands = self._look()
         if stands:
             await self._exchange(stands, now)
-        return False
 
     async def close(self) -> None:
         """Says goodbye: nothing that this process started is under way any more."""
@@ -282,13 +301,25 @@ class Sharing:
     async def _renew(self, tx: Tx, done: Sequence[tuple[_Stand, Grant]]) -> None:
         kept = [(stand, given) for stand, given in done if stand.wants or given.slots]
         if kept:
-            renewals = [_renewal(stand, given) for stand, given in kept]
+            renewals = [self._renewal(stand, given) for stand, given in kept]
             ttl, calls = round(self._ttl_s * SECOND), round(self._calls_s() * SECOND)
             await grants.renew(tx, self._process, renewals, ttl=ttl, calls=calls, ground=self._ground)
         done_with = [stand.model.name for stand, given in done if not (stand.wants or given.slots)]
         await grants.give_back(tx, self._process, done_with)
         if any(given.slots > stand.slots for stand, given in kept):
             await grants.outlast(tx)
+
+    def _renewal(self, stand: _Stand, given: Grant) -> Renewal:
+        return Renewal(
+            model=stand.model.name,
+            slots=given.slots,
+            in_use=stand.gate.lines,
+            demand=stand.demand,
+            more=stand.more,
+            refused=stand.refused,
+            late=stand.late,
+            ailing=self._ailing(stand.model.name),
+        )
 
     async def _sweep(self) -> None:
         now = self._clock.monotonic()
@@ -339,18 +370,6 @@ def _notice(stand: _Stand, *, told: bool) -> Notice | None:
     )
     ends = before is not None and not before.quiet
     return notice if ends or not notice.quiet or gate.calls != stand.calls else None
-
-
-def _renewal(stand: _Stand, given: Grant) -> Renewal:
-    return Renewal(
-        model=stand.model.name,
-        slots=given.slots,
-        in_use=stand.gate.lines,
-        demand=stand.demand,
-        more=stand.more,
-        refused=stand.refused,
-        late=stand.late,
-    )
 
 
 def _others(granted: Sequence[SlotGrant], calls: Sequence[Load]) -> Others:

@@ -1,11 +1,15 @@
 """Every part of the engine, joined to the others; none of them runs yet."""
 
 import socket
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hornada.blobs import open_blobs
 from hornada.core.batch import Batch, StopReason
+from hornada.core.catalog import Model
 from hornada.core.clock import Clock
+from hornada.core.errors import HornadaError
 from hornada.core.ids import new_id
 from hornada.dialects import DIALECTS
 from hornada.engine.administration import Administration
@@ -49,6 +53,7 @@ from hornada.engine.warden import Warden
 from hornada.engine.watching import Watching
 from hornada.engine.webhooks import Webhooks
 from hornada.service.installation import Installation, spelling
+from hornada.store import running
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
 from hornada.upstream.postman import Postman
@@ -133,6 +138,7 @@ class Parts:
             lines=installation.role != "api",
             resting=lambda: self.dispatcher.resting,
             on_starved=self.dispatcher.let_go,
+            ailing=self.outlook.seen,
             ttl_s=installation.lease_ttl_s,
         )
 
@@ -258,10 +264,30 @@ class Parts:
             on_freed=self._accepted,
             steady=lambda: self.membership.steady,
         )
-        self.outlook = Outlook(catalog, self.gates, self.dispatcher, clock)
-        self.pace = Pace(db, clock, self.outlook.waiting_for)
+        self.outlook = Outlook(
+            catalog,
+            self.gates,
+            self.dispatcher,
+            clock,
+            silent_s=self.lookout.silent_s,
+            said=lambda: self.membership.ailing,
+        )
+        self.pace = Pace(db, clock, self.outlook.waiting_for, self._held if installation.shared else None)
         self.watching = Watching(db, self.batches, self.pace)
         self.tuner = Tuner(catalog, self.gates, Gauges(self.servers.upstream, clock), clock, self.dispatcher.state)
+
+    async def catch_up(self, models: Collection[Model]) -> None:
+        """Hears what other processes do to these models; without them, goes by what was heard before."""
+        if self.sharing is not None:
+            with suppress(HornadaError):
+                await self.sharing.catch_up(models)
+
+    async def _held(self, batches: Sequence[Batch]) -> set[str]:
+        """Those of which some process holds chunks; what others do to their models is heard. Raises Unavailable."""
+        found = (self.models.catalog().resolve(batch.model or "") for batch in batches)
+        await self.catch_up({model.name: model for model in found if model is not None}.values())
+        async with self.db.read() as tx:
+            return await running.held(tx, [batch.id for batch in batches])
 
     def _stopped(self, batch: str, reason: StopReason) -> None:
         self.news.tell(Topic.STOPPED, batch, reason)

@@ -275,6 +275,7 @@ def services(engine: Engine, config: Config, standing: Standing | None = None) -
         meter=engine.meter,
         gateway=engine.gateway,
         load=engine.outlook.load,
+        catch_up=engine.catch_up,
         catalog=engine.models.catalog,
         billing=engine.billing,
         currency=config.billing.currency,

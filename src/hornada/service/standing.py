@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hornada.api.services import Readiness
 from hornada.config import Config
+from hornada.core.clock import SECOND
 from hornada.core.errors import Unavailable
 from hornada.service.lock import data_folder
 from hornada.service.wiring import Engine
@@ -39,8 +40,13 @@ class Standing:
 
     def _notes(self) -> list[str]:
         engine = self._engine
-        notes = [f"model {name} is away; its lines wait" for name in engine.dispatcher.away]
-        notes += [f"model {name}: {words}" for name, words in engine.lookout.silent.items()]
+        said = {name: engine.outlook.ailing(model) for name, model in engine.models.catalog().models.items()}
+        notes = [f"model {name} is away; its lines wait" for name, each in said.items() if each.away_at is not None]
+        notes += [
+            f"model {name}: no answer for {(engine.clock.now() - each.silent_at) / SECOND:.0f} s"
+            for name, each in said.items()
+            if each.silent_at is not None
+        ]
         if mute := engine.models.mute:
             notes.append(f"{mute} of {len(self._config.upstream)} model servers do not say which models they run")
         if not engine.models.catalog().models:

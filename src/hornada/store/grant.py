@@ -41,6 +41,19 @@ class SlotGrant(Struct, frozen=True, kw_only=True):
     live: bool = True
 
 
+class Ailing(Struct, frozen=True, kw_only=True):
+    """What is amiss with a model: since when it is away, and since when no call is answered; None: neither.
+
+    In microseconds since 1970.
+    """
+
+    away_at: int | None = None
+    silent_at: int | None = None
+
+
+WELL = Ailing()
+
+
 class Renewal(Struct, frozen=True, kw_only=True):
     """What a worker writes: ``refused`` and ``late``: it has seen that since the last time."""
 
@@ -51,6 +64,7 @@ class Renewal(Struct, frozen=True, kw_only=True):
     more: bool
     refused: bool
     late: bool
+    ailing: Ailing = WELL
 
 
 async def lock(tx: Tx, models: Collection[str], start: Sequence[tuple[str, int]]) -> dict[str, Capacity]:
@@ -125,13 +139,14 @@ async def renew(tx: Tx, worker: str, renewals: Sequence[Renewal], *, ttl: int, c
     """Writes a worker's grants, for ``ttl`` microseconds; ``calls``: how much longer its calls may take then."""
     await tx.many(
         "INSERT INTO slot_grant (model, worker, ground, slots, in_use, demand, more, refused_at, late_at, lease_until,"
-        " reserved_until) VALUES (:model, :worker, :ground, :slots, :in_use, :demand, :more,"
-        " :refused * {now}, :late * {now}, {now} + :ttl, {now} + :ttl + :calls)"
+        " reserved_until, away_at, silent_at) VALUES (:model, :worker, :ground, :slots, :in_use, :demand, :more,"
+        " :refused * {now}, :late * {now}, {now} + :ttl, {now} + :ttl + :calls, :away_at, :silent_at)"
         " ON CONFLICT (model, worker) DO UPDATE SET slots = excluded.slots, in_use = excluded.in_use,"
         " demand = excluded.demand, more = excluded.more,"
         " refused_at = CASE WHEN excluded.refused_at > 0 THEN excluded.refused_at ELSE slot_grant.refused_at END,"
         " late_at = CASE WHEN excluded.late_at > 0 THEN excluded.late_at ELSE slot_grant.late_at END,"
-        " lease_until = excluded.lease_until, reserved_until = excluded.reserved_until",
+        " lease_until = excluded.lease_until, reserved_until = excluded.reserved_until,"
+        " away_at = excluded.away_at, silent_at = excluded.silent_at",
         [
             {
                 "worker": worker,
@@ -143,12 +158,23 @@ async def renew(tx: Tx, worker: str, renewals: Sequence[Renewal], *, ttl: int, c
                 "more": int(each.more),
                 "refused": int(each.refused),
                 "late": int(each.late),
+                "away_at": each.ailing.away_at,
+                "silent_at": each.ailing.silent_at,
                 "ttl": ttl,
                 "calls": calls,
             }
             for each in renewals
         ],
     )
+
+
+async def ailing(tx: Tx) -> dict[str, Ailing]:
+    """What workers that are alive say is amiss, by model."""
+    rows = await tx.rows(
+        "SELECT model, MIN(away_at) AS away_at, MIN(silent_at) AS silent_at FROM slot_grant"
+        " WHERE (away_at IS NOT NULL OR silent_at IS NOT NULL) AND lease_until > {now} GROUP BY model ORDER BY model"
+    )
+    return {row["model"]: Ailing(away_at=row["away_at"], silent_at=row["silent_at"]) for row in rows}
 
 
 async def outlast(tx: Tx) -> None:
