@@ -202,6 +202,22 @@ def test_check_tells_every_finding_and_reads_standard_input(shell: Shell) -> Non
     assert shell("check", "none.jsonl")[2] == "none.jsonl cannot be read: No such file or directory.\n"
 
 
+def test_a_table_is_no_file_of_requests(shell: Shell) -> None:
+    (shell.folder / "in.csv").write_text("q\nhello\n")
+    for name in ("check", "estimate"):
+        code, out, said = shell(name, "in.csv")
+        assert (code, out, "Invalid value for FILE: is a table" in said) == (2, "", True)
+
+
+def test_a_wrong_address_a_wrong_key_and_a_word_that_is_no_status_are_told_so(shell: Shell, server: Hornada) -> None:
+    code, _, said = shell("list", "--base-url", server.base.removesuffix("/v1"))
+    assert (code, "Is the base URL that of a batch server, up to /v1?" in said) == (2, True), said
+    code, _, said = shell("list", "--api-key", "sk-wrong")
+    assert (code, "The key is that of --api-key, HORNADA_API_KEY or OPENAI_API_KEY." in said) == (2, True), said
+    code, _, said = shell("list", "--status", "complete")
+    assert (code, 'expired, not "complete"' in " ".join(said.split())) == (2, True), said
+
+
 def test_check_asks_the_server_which_knows_its_models(shell: Shell) -> None:
     (shell.folder / "in.jsonl").write_text('{"custom_id": "a", "body": {"model": "none"}}\n', "utf-8")
     assert shell("check", "in.jsonl")[0] == 0
@@ -235,4 +251,5 @@ def test_split_and_estimate_say_what_they_found(shell: Shell) -> None:
     assert code == 0
     found = json.loads(out)
     assert (found["lines"], found["models"], found["output_tokens"], found["cost"]) == (3, [MODEL], 300, 0.0006)
+    assert json.loads(shell("estimate", "in.jsonl", "--json")[1])["cost"] is None
     assert "lines: 3" in shell("estimate", "-", stdin=(shell.folder / "in.jsonl").read_text())[1]

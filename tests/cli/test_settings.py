@@ -1,5 +1,6 @@
 """Flags, faults of settings, and the settings in force."""
 
+import importlib.abc
 import os
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hornada import __version__
+from hornada.cli import main
 from hornada.cli.app import app
+from hornada.cli.exit import ExitCode
 from hornada.cli.show import toml
 from hornada.config import load
 
@@ -31,6 +34,11 @@ batch = 3
 "Saptiva Turbo" = "m"
 [plans."big one"]
 weight = 2
+[engine]
+lease_ttl_s = 20
+[webhooks]
+allow_http = true
+allow_networks = ["10.0.0.0/8"]
 [bootstrap]
 key = "secret-6"
 credit = 5
@@ -91,3 +99,16 @@ def test_help_needs_no_heavy_module() -> None:
         "sys.exit(', '.join(heavy) or 0)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_ctrl_c_before_there_is_a_command_ends_it_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupting(importlib.abc.MetaPathFinder):
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "hornada.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "hornada.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.INTERRUPTED

@@ -3,6 +3,9 @@
 
 def main() -> None:
     """Runs the command of this process's arguments."""
-    from hornada.cli.app import app
+    try:
+        from hornada.cli.app import app
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
 
     app()

@@ -20,6 +20,7 @@ from hornada.cli.remote import (
     told,
 )
 from hornada.cli.watch import follow, goes_on, tell
+from hornada.core.batch import Status
 
 if TYPE_CHECKING:
     from hornada.client import Batch
@@ -86,6 +87,9 @@ def list_batches(
     as_json: JsonFlag = False,
 ) -> None:
     """List batches, newest first."""
+    known = [each.value for each in Status]
+    if status is not None and status not in known:
+        raise typer.BadParameter(f'must be one of {", ".join(known)}, not "{status}"', param_hint="--status")
     wanted = pairs(metadata).items()
     with told():
         found = []

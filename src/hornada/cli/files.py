@@ -143,7 +143,9 @@ def estimate(
         if as_json:
             counts = {"lines": found.lines, "bytes": found.bytes, "models": list(found.models)}
             tokens = {"input_tokens": found.input_tokens, "output_tokens": found.output_tokens}
-            show({**counts, **tokens, "lines_without_maximum": found.unbounded, "cost": round(cost, 6)})
+            priced = price_input is not None or price_output is not None
+            costs = round(cost, 6) if priced else None
+            show({**counts, **tokens, "lines_without_maximum": found.unbounded, "cost": costs})
             return
         typer.echo(f"lines: {found.lines:,}")
         typer.echo(f"bytes: {found.bytes:,}")
@@ -159,7 +161,13 @@ def estimate(
 @contextmanager
 def _opened(source: Path) -> Iterator[BinaryIO]:
     from hornada.client.input import opened
+    from hornada.client.tables import is_table
 
+    if is_table(source):
+        raise typer.BadParameter(
+            "is a table, and what is read here are requests: hornada submit and hornada run make them of its rows",
+            param_hint="FILE",
+        )
     if str(source) == "-":
         yield sys.stdin.buffer
         return

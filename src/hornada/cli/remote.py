@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ from hornada.core.batch import Status
 from hornada.core.run import Progress
 
 if TYPE_CHECKING:
-    from hornada.client import Batch, Client
+    from hornada.client import Batch, Client, Refused
 
 BaseUrlFlag = Annotated[
     str | None,
@@ -93,7 +94,7 @@ def connect(
 @contextmanager
 def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
     """Tells failures to people and ends with their exit code. ``interrupted``: what is said after Ctrl-C."""
-    from hornada.client import ClientError, Unreached
+    from hornada.client import ClientError, Refused, Unreached
     from hornada.core.errors import HornadaError
 
     try:
@@ -102,7 +103,7 @@ def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
         say(str(error))
         raise typer.Exit(ExitCode.UNREACHABLE) from None
     except (ClientError, HornadaError) as error:
-        say(str(error))
+        say(f"{error}{_hint(error) if isinstance(error, Refused) else ''}")
         raise typer.Exit(ExitCode.USAGE) from None
     except BrokenPipeError:
         sys.stderr.close()
@@ -113,6 +114,15 @@ def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
     except KeyboardInterrupt:
         say("Interrupted." + (f" {interrupted()}" if interrupted else ""))
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _hint(refused: "Refused") -> str:
+    """What to look at when a server does not know the key, or not even the path."""
+    if refused.status == HTTPStatus.UNAUTHORIZED:
+        return " The key is that of --api-key, HORNADA_API_KEY or OPENAI_API_KEY."
+    if refused.status == HTTPStatus.NOT_FOUND and refused.code in {None, "not_found"}:
+        return " Is the base URL that of a batch server, up to /v1?"
+    return ""
 
 
 def progress(batch: "Batch") -> Progress:

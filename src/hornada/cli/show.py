@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
+from msgspec import structs
 
 from hornada.cli.settings import ConfigFlag, DataFlag, HostFlag, PortFlag, RoleFlag, UpstreamFlag, settings
 from hornada.config import Config
@@ -29,7 +30,7 @@ def toml(config: Config) -> Iterator[str]:
     urls, key = [masked(url) for url in config.upstream] or None, MASK if config.upstream_api_key else None
     top = {"role": config.role, "data": config.data, "upstream": urls, "upstream_api_key": key}
     yield from _pairs({**top, "upstream_ca_file": config.upstream_ca_file})
-    server, limits, bootstrap = config.server, config.limits, config.bootstrap
+    server, bootstrap = config.server, config.bootstrap
     key = MASK if server.operator_key else None
     flat = {name: getattr(server, name) for name in server.__struct_fields__ if name != "dialects"}
     flat |= {"operator_key": key, "cors_origins": server.cors_origins or None}
@@ -38,8 +39,9 @@ def toml(config: Config) -> Iterator[str]:
     storage: dict[str, Any] = {"database": masked(config.storage.database), "blobs": masked(config.storage.blobs)}
     storage |= {"migrate": config.storage.migrate, "connections": config.storage.connections}
     yield from _section("storage", storage)
-    yield from _section("limits", {name: getattr(limits, name) for name in limits.__struct_fields__})
-    yield from _section("billing", {name: getattr(config.billing, name) for name in config.billing.__struct_fields__})
+    for name in ("engine", "limits", "billing", "webhooks"):
+        shown = structs.asdict(getattr(config, name))
+        yield from _section(name, {key: value for key, value in shown.items() if value != ()})
     for model in config.models:
         yield from _section("[models]", write_model(model))
     yield from _section("aliases", config.aliases)
@@ -68,6 +70,6 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, dict):
         return "{ " + ", ".join(_pairs(value)) + " }"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(entry) for entry in value) + "]"
     return json.dumps(value, ensure_ascii=False)
