@@ -73,7 +73,7 @@ class Collected:
             for custom_id, line in requests(lines):
                 found = self.results.get(custom_id)
                 if found is None or not found.ok:
-                    yield line if line.endswith(b"\n") else line + b"\n"
+                    yield line
 
 
 class Client:

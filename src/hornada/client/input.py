@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hornada.client.faults import BadInput
 from hornada.core.estimate import prompt_tokens
-from hornada.core.jsonl import MAX_FINDINGS, Checked, Checker
+from hornada.core.jsonl import BOM, MAX_FINDINGS, Checked, Checker
 from hornada.core.judge import CheckRules, Named
 from hornada.core.limits import Limits
 
@@ -21,8 +21,8 @@ MOST_BYTES = 100 * 1024 * 1024
 
 _BLOCK = 1 << 20
 _MOST_AHEAD = 16 << 20
-_BOM = b"\xef\xbb\xbf"
-_BLANK = b" \t\r\n"
+BLANK = b" \t\r\n"
+"""What a line may hold that is none."""
 
 
 class _Body(Struct):
@@ -60,8 +60,8 @@ def read_line(text: bytes) -> Line:
 def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, as an editor counts them; no byte order mark, each with its LF."""
     for number, raw in enumerate(source, 1):
-        line = raw.removeprefix(_BOM) if number == 1 else raw
-        if line.strip(_BLANK):
+        line = raw.removeprefix(BOM) if number == 1 else raw
+        if line.strip(BLANK):
             yield number, line if line.endswith(b"\n") else line + b"\n"
 
 
@@ -97,13 +97,13 @@ class Peeked:
 
     def first_line(self) -> bytes:
         """The first line that is not blank, or as much as a line may have."""
-        while not any(line.strip(_BLANK) for line in self._ahead.split(b"\n")[:-1]):
+        while not any(line.strip(BLANK) for line in self._ahead.split(b"\n")[:-1]):
             piece = self._source.read(_BLOCK)
             self._ahead += piece
             if not piece or len(self._ahead) > _MOST_AHEAD:
                 break
-        lines = self._ahead.removeprefix(_BOM).split(b"\n")
-        return next((line for line in lines if line.strip(_BLANK)), b"")
+        lines = self._ahead.removeprefix(BOM).split(b"\n")
+        return next((line for line in lines if line.strip(BLANK)), b"")
 
     def read(self, size: int) -> bytes:
         """The next bytes."""

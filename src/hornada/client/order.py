@@ -9,10 +9,8 @@ from typing import BinaryIO, Self
 import msgspec
 
 from hornada.client.faults import Garbled
+from hornada.client.input import BLANK, lines
 from hornada.core.result import Result, read_result
-
-_BOM = b"\xef\xbb\xbf"
-_BLANK = b" \t\r\n"
 
 
 class _Id(msgspec.Struct):
@@ -23,14 +21,12 @@ _decode = msgspec.json.Decoder(_Id).decode
 
 
 def requests(source: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """The id and the bytes of each line of an input file; lines that are no requests are passed over."""
-    for number, raw in enumerate(source):
-        line = raw.removeprefix(_BOM) if not number else raw
-        if line.strip(_BLANK):
-            try:
-                yield _decode(line).custom_id, line
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                continue
+    """The id and the bytes of each line of an input file, with its LF; lines that are no requests are passed over."""
+    for line in lines(source):
+        try:
+            yield _decode(line).custom_id, line
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
 
 
 class Pool:
@@ -51,12 +47,6 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __contains__(self, custom_id: str) -> bool:
-        return custom_id in self._places
-
     def get(self, custom_id: str) -> Result | None:
         """The result of a line; None where there is none."""
         place = self._places.get(custom_id)
@@ -74,7 +64,7 @@ class Pool:
 def _places(path: Path, file: BinaryIO) -> Iterator[tuple[str, int]]:
     offset = 0
     for number, line in enumerate(file, 1):
-        if line.strip(_BLANK):
+        if line.strip(BLANK):
             try:
                 yield _decode(line).custom_id, offset
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

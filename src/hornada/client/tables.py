@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from hornada.client.faults import BadInput
+from hornada.core.answer import one_line
 
 Row = dict[str, Any]
 
 TEXT, WHOLE, NUMBER, TRUTH, JSON = "text", "whole", "number", "truth", "json"
 _CSV = {".csv": ",", ".tsv": "\t"}
-_LINES = {".jsonl", ".ndjson"}
 _PARQUET = {".parquet", ".pq"}
 _GROUP = 5000
 """Rows of a Parquet file that are held at once."""
@@ -52,11 +52,6 @@ class RowWriter(Protocol):
 def is_table(path: Path) -> bool:
     """Whether a file's name says that it holds a table, and so no requests as they are."""
     return path.suffix.lower() in {*_CSV, *_PARQUET}
-
-
-def is_known(path: Path) -> bool:
-    """Whether results can be written to a file of this name."""
-    return is_table(path) or path.suffix.lower() in _LINES
 
 
 def check_writable(path: Path) -> None:
@@ -188,10 +183,7 @@ class _RecordWriter:
         self._names = [column.name for column in columns]
 
     def write(self, row: Mapping[str, Any]) -> None:
-        line = msgspec.json.encode({name: row.get(name) for name in self._names})
-        for raw, escaped in ((b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"), (b"\xc2\x85", rb"\u0085")):
-            line = line.replace(raw, escaped)
-        self._file.write(line + b"\n")
+        self._file.write(one_line(msgspec.json.encode({name: row.get(name) for name in self._names})) + b"\n")
 
     def close(self) -> None:
         self._file.close()

@@ -23,8 +23,8 @@ from hornada.core.recipe import BadRecipe
 from hornada.core.run import Changed, Progress, RunRequest, Unreachable
 from hornada.core.table import shown
 from hornada.service import runnote
-from hornada.service.joining import Lines, Rows, Source, blocks, failed, join
 from hornada.service.lock import Locked, lock
+from hornada.service.runfiles import Lines, Rows, Source, blocks, failed, join
 from hornada.service.runnote import Note
 from hornada.service.runwatch import Patience, Used, progress, refused, spoken, told, trouble
 from hornada.service.wiring import Engine, Installation

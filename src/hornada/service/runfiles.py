@@ -1,7 +1,6 @@
-"""One file of a batch's results, in the order of its input and joined with it."""
+"""The two files of a run: what is asked, line by line, and the results in that order, joined with it."""
 
 import contextlib
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -9,15 +8,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from hornada.client.input import lines
 from hornada.client.joined import Joint
+from hornada.client.partial import whole
 from hornada.client.tables import Row, is_table, open_table, open_writer
 from hornada.core.jsonl import parse_requests
 from hornada.core.recipe import Recipe
 from hornada.core.result import read_result
 from hornada.core.run import Changed
-
-_BLANK = b" \t\r\n"
-_BOM = b"\xef\xbb\xbf"
 
 
 class Source(Protocol):
@@ -45,10 +43,7 @@ class Lines:
     def requests(self) -> Iterator[bytes]:
         """The lines as they are."""
         with self._path.open("rb") as source:
-            for number, line in enumerate(source):
-                text = line if number else line.removeprefix(_BOM)
-                if text.strip(_BLANK):
-                    yield text if text.endswith(b"\n") else text + b"\n"
+            yield from lines(source)
 
     def items(self) -> Iterator[tuple[str, Row | None]]:
         """Ids without rows."""
@@ -92,12 +87,12 @@ def join(
     Both result files are in that order themselves, so that the next line is at the head of one of them. ``merge``: a
     line without a result keeps the one that it has in ``output``. Raises Changed when that is not of this source.
     """
-    partial = output.with_name(output.name + ".partial")
     kinds: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
         files = ((answers, False), (failures, True))
         heads = [_Head(stack.enter_context(path.open("rb")), failed=failed) for path, failed in files if path]
         earlier = iter(_Earlier(source, output)) if merge else None
+        partial = stack.enter_context(whole(output))
         write = stack.enter_context(_writing(source, partial, output))
         for custom_id, row in source.items():
             before = _next(earlier, output) if earlier is not None else None
@@ -111,9 +106,6 @@ def join(
                 before.keep(write)
             else:
                 raise Changed(f"There is no result for {custom_id!r}: the input is not what was run.")
-    with partial.open("rb") as written:
-        os.fsync(written.fileno())  # the ledger, which could write it again, goes next
-    partial.replace(output)
     return kinds
 
 
@@ -136,8 +128,8 @@ class _Id(msgspec.Struct):
 class _Head:
     """The next line of a result file."""
 
-    def __init__(self, lines: Iterator[bytes], *, failed: bool) -> None:
-        self._lines = lines
+    def __init__(self, source: Iterator[bytes], *, failed: bool) -> None:
+        self._lines = source
         self.failed = failed
         self._next = b""
         self.custom_id: str | None = None
@@ -230,8 +222,8 @@ class _Earlier:
 
     def __iter__(self) -> Iterator[_Before]:
         if self._joint is None:
-            with self._output.open("rb") as lines:
-                for line in lines:
+            with self._output.open("rb") as results:
+                for line in results:
                     found = read_result(line)
                     yield _Before(line, failed=not found.ok, custom_id=found.custom_id)
             return
@@ -254,10 +246,10 @@ def _next(earlier: Iterator[_Before], output: Path) -> _Before:
     return found
 
 
-def blocks(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
+def blocks(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
     """Lines gathered into blocks of about ``size`` bytes."""
     waiting, held = list[bytes](), 0
-    for line in lines:
+    for line in pieces:
         waiting.append(line)
         held += len(line)
         if held >= size:
