@@ -21,7 +21,7 @@ help: ## List these commands
 
 setup: $(DEV) ## Set up .venv with all that the other commands need
 
-demo: $(DEV) $(MODEL) ## Run a real batch against a real small model, in under two minutes
+demo: $(DEV) $(MODEL) ## Run a real batch against a real small model
 	@$(BIN)/python -m demo.run
 
 test: check $(DEPLOY) ## Run the checks and all tests
