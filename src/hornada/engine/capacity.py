@@ -10,6 +10,7 @@ from hornada.core.line import Reply
 from hornada.engine.gauge import Load
 from hornada.engine.harm import Harm
 from hornada.engine.learning import Limiter
+from hornada.engine.remains import Remains
 
 _REFUSED = frozenset({429, 503})
 _TIMED_OUT = 504
@@ -57,6 +58,7 @@ class Gate:
         self._clock = clock
         self._limiter = _limiter(model, model.capacity)
         self.harm = Harm(model.harm)
+        self.remains = Remains(clock)
         self._on_room: Callable[[], None] | None = None
         self._on_answer: Callable[[], None] | None = None
         self.on_want: Callable[[], None] | None = None

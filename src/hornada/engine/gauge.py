@@ -27,11 +27,15 @@ _ASK_AGAIN_SOON_S = 5.0
 
 
 class Load(Struct, frozen=True):
-    """Requests that a model's servers work on, and those that wait there; ``silent``: a gauge does not answer."""
+    """Requests that a model's servers work on, and those that wait there.
+
+    ``silent``: a gauge does not answer. ``partly``: a server could not be reached, and is not among them.
+    """
 
     running: int = 0
     waiting: int = 0
     silent: bool = False
+    partly: bool = False
 
 
 def read_gauge(body: bytes) -> Load | None:
@@ -67,6 +71,7 @@ class Gauges:
             sum(load.running for load in known),
             sum(load.waiting for load in known),
             any(load.silent for load in known),
+            any(load.partly for load in known),
         )
 
     async def _ask(self, server: Server) -> Load | None:
@@ -75,7 +80,8 @@ class Gauges:
             if server not in self._known:
                 self._not_before[server] = self._clock.monotonic() + _ASK_AGAIN_SOON_S
                 return None
-            return Load(silent=answer.fault is not Fault.UNREACHABLE)
+            unreached = answer.fault is Fault.UNREACHABLE
+            return Load(silent=not unreached, partly=unreached)
         load = read_gauge(answer.body) if answer.status == 200 else None
         if load is not None:
             if server not in self._known:

@@ -217,7 +217,7 @@ class Sharing:
             notices = await self._publish(tx, stands, sharing)
             calls = await self._calls(tx, stands)
             capacities = await self._capacities(tx, stands, sharing)  # one process at a time from here
-            await self._hear(tx, stands)
+            await self._hear(tx, stands, sharing)
             for stand in stands:
                 await self._learn(tx, stand, calls.get(stand.model.name, []), capacities.get(stand.model.name))
             done = [(stand, self._share(stand)) for stand in sharing]
@@ -256,8 +256,8 @@ class Sharing:
                 calls[said.model].append(said)
         return calls
 
-    async def _hear(self, tx: Tx, stands: Sequence[_Stand]) -> None:
-        """What the others hold of these models."""
+    async def _hear(self, tx: Tx, stands: Sequence[_Stand], sharing: Sequence[_Stand]) -> None:
+        """What the others hold of these models; slots that silent ones surely do not use are freed."""
         granted = defaultdict[str, list[SlotGrant]](list)
         for held in await grants.of_models(tx, [stand.model.name for stand in stands]):
             if surely_ended(held.ground):
@@ -266,6 +266,15 @@ class Sharing:
                 granted[held.model].append(held)
         for stand in stands:
             stand.others = granted[stand.model.name]
+            stand.gate.remains.hear(stand.others)
+        for stand in sharing:
+            await self._trim(tx, stand)
+
+    async def _trim(self, tx: Tx, stand: _Stand) -> None:
+        before, stand.others = stand.others, stand.gate.remains.trimmed(stand.others)
+        for old, new in zip(before, stand.others, strict=True):
+            if new.slots < old.slots:
+                await grants.cut(tx, new.model, new.worker, new.slots)
 
     async def _learn(self, tx: Tx, stand: _Stand, calls: Sequence[Load], known: Capacity | None) -> None:
         """One of the workers that have lines leads, that of the lowest id: it hears all signals, and learns."""

@@ -42,9 +42,14 @@ class Tuner:
         gate = self._gates.of(model)
         waiting, away = self._state(model.name)
         load = None
-        if model.auto and gate.leads and not away and (waiting or gate.lines):
+        if gate.leads and gate.remains.silent:
             load = await self._gauges.load(model.servers)
+            gate.remains.read(load)
+        if model.auto and gate.leads and not away and (waiting or gate.lines):
+            load = load or await self._gauges.load(model.servers)
             waiting, away = self._state(model.name)
+        else:
+            load = None
         gate.tick(waiting=waiting > 0 and not away, load=load)
         self._say(model.name, gate)
 

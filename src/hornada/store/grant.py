@@ -182,6 +182,17 @@ async def outlast(tx: Tx) -> None:
     await tx.run("SET LOCAL synchronous_commit = on")
 
 
+async def cut(tx: Tx, model: str, worker: str, slots: int) -> None:
+    """Has a silent worker's grant of a model be no more than ``slots``; no more calls of it can be under way."""
+    await tx.run(
+        "UPDATE slot_grant SET slots = :slots, in_use = CASE WHEN in_use < :slots THEN in_use ELSE :slots END"
+        " WHERE model = :model AND worker = :worker AND lease_until <= {now}",
+        model=model,
+        worker=worker,
+        slots=slots,
+    )
+
+
 async def give_back(tx: Tx, worker: str, models: Collection[str]) -> None:
     """Frees a worker's slots of these models; it has no call to them under way."""
     if not models:
