@@ -15,7 +15,8 @@ Text means the last user message (or its text parts), ``prompt`` or ``input``. W
     @@{"hang": 30}                                    accept, then say nothing for that long
 
 ``GET /__stats`` tells what arrived (calls by text, models, paths, headers, raw bodies, peak concurrency);
-``POST /__reset`` forgets it. Run as ``python -m tests.cases.backend --port N``.
+``POST /__reset`` forgets it. After ``POST /__gauge``, ``/metrics`` says how many calls it is at, as vLLM does. Run as
+``python -m tests.cases.backend --port N``.
 """
 
 import argparse
@@ -37,6 +38,7 @@ class Stats:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.gauge = False
         self.reset()
 
     def reset(self) -> None:
@@ -98,6 +100,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.put(200, STATS.seen)
         elif self.path.rstrip("/").endswith("/models"):
             self.put(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in MODELS]})
+        elif self.path == "/metrics" and STATS.gauge:
+            with STATS.lock:
+                running = STATS.seen["running"]
+            self.put(200, f"vllm:num_requests_running {running}\nvllm:num_requests_waiting 0\n", "text/plain")
         else:
             with STATS.lock:
                 STATS.seen["paths"][self.path] = STATS.seen["paths"].get(self.path, 0) + 1
@@ -109,6 +115,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/__reset":
             with STATS.lock:
                 STATS.reset()
+            self.put(200, {})
+            return
+        if self.path == "/__gauge":
+            STATS.gauge = True
             self.put(200, {})
             return
         try:

@@ -34,10 +34,10 @@ class Fleet:
         self.backend = backend
         self.work = Work(backend)
 
-    def start(self, name: str, role: str) -> Hornada:
+    def start(self, name: str, role: str, **env: str) -> Hornada:
         """One more process."""
         process = self._stack.enter_context(Hornada(self._folder / name, self._configuration, CREDENTIALS))
-        process.start({"HORNADA_ROLE": role, "HORNADA_ENGINE_LEASE_TTL_S": str(LEASE_S)})
+        process.start({"HORNADA_ROLE": role, "HORNADA_ENGINE_LEASE_TTL_S": str(LEASE_S), **env})
         return process
 
     @property
@@ -119,6 +119,21 @@ def test_a_worker_that_is_stopped_keeps_its_slots_until_its_calls_have_ended(fle
     assert (found.batch["status"], found.counts) == ("completed", (100, 0))
     first.running.send(signal.SIGCONT)
     time.sleep(1)
+    assert fleet.peak == CAPACITY
+
+
+def test_they_are_free_before_that_where_the_model_server_says_that_it_has_nothing_to_do(fleet: Fleet) -> None:
+    assert fleet.backend.call("POST", "/__gauge").ok
+    patient = {"HORNADA_LIMITS_UPSTREAM_TIMEOUT_S": "300"}
+    api, first = fleet.start("api", "api"), fleet.start("first", "worker", **patient)
+    client, work = api.client, fleet.work
+    batch = client.submit(work.lines(60, delay=0.3))
+    half_way(client, batch, 10)
+    first.running.send(signal.SIGSTOP)
+    until(lambda: fleet.running() == 0)
+    fleet.start("second", "worker", **patient)
+    found = ended(client, batch)
+    assert (found.batch["status"], found.counts) == ("completed", (60, 0))
     assert fleet.peak == CAPACITY
 
 
