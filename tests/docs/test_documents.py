@@ -30,6 +30,12 @@ def test_a_link_leads_to_a_file_that_exists(path: Path) -> None:
     assert missing == []
 
 
+def test_every_page_is_listed() -> None:
+    listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = [str(path.relative_to(ROOT / "docs")) for path in ROOT.glob("docs/**/*.md") if path.name != "README.md"]
+    assert [page for page in pages if f"({page})" not in listed] == []
+
+
 @pytest.mark.parametrize(("where", "block"), blocks("toml"))
 def test_settings_that_are_shown_are_accepted(where: str, block: str, tmp_path: Path) -> None:
     file = tmp_path / "hornada.toml"
