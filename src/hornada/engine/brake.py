@@ -1,6 +1,13 @@
 """What keeps lines from being started, whoever finds it out; calls in flight go on and their results are kept."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hornada.core.errors import Unavailable
+
+SLOW_S = 5
+"""So many seconds storage may keep somebody waiting who should look what was stopped."""
 
 
 class Brake:
@@ -35,6 +42,26 @@ class Brake:
         if self._why.pop(who, None) is not None and not self._why:
             self._unsure = True
             self.on_released()
+
+    @contextmanager
+    def unless_stored(self, who: str) -> Iterator[None]:
+        """Holds it when storage does not take what the block wants to keep, until a later block comes to its end."""
+        try:
+            yield
+        except Unavailable as error:
+            self.hold(who, str(error))
+            raise
+        self.release(who)
+
+    @contextmanager
+    def unless_soon(self, who: str) -> Iterator[None]:
+        """Holds it from ``SLOW_S`` after the beginning of the block until its end."""
+        late = asyncio.get_running_loop().call_later(SLOW_S, self.hold, who, f"storage keeps it waiting for {SLOW_S} s")
+        try:
+            yield
+        finally:
+            late.cancel()
+            self.release(who)
 
     def looked(self) -> bool:
         """Everything that is held was looked at just now; whether lines may start again because of it."""

@@ -138,6 +138,10 @@ class Dispatcher:
 
     async def once(self) -> bool:
         """One tick: commit results, look at the batches held, claim. True if there is more to do at once."""
+        with self.brake.unless_soon("tick"):
+            return await self._tick()
+
+    async def _tick(self) -> bool:
         self._abort_late()
         if self._flush_due():
             await self._flush_or_brake()
@@ -201,12 +205,8 @@ class Dispatcher:
 
     async def _flush_or_brake(self) -> None:
         """Starts no line while results find no room: they would run again after a crash."""
-        try:
+        with self.brake.unless_stored("results"):
             await self._flush()
-        except Unavailable as error:
-            self.brake.hold("results", str(error))
-            raise
-        self.brake.release("results")
 
     async def _flush(self) -> None:
         """Makes all new results durable and commits them."""
