@@ -126,8 +126,8 @@ class Storm:
         return lambda: self._fleet.thaw(node)
 
     def _replace(self, node: Node) -> Callable[[], None] | None:
-        if not node.up or node.leaving is not None or not node.wanted:
-            return None
+        if not node.up or not node.served or node.leaving is not None or not node.wanted:
+            return None  # who has only begun has nothing to end
         self._fleet.replace(node)
         return lambda: None
 
