@@ -238,7 +238,7 @@ def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_ser
         ),
         (
             f"{MODEL}capacity = {2**63}\n",
-            f"models[0].capacity: must be a whole number from 1 to 9007199254740992, not {2**63}",
+            f'models[0].capacity: must be a whole number from 1 to 9007199254740992, or "auto", not {2**63}',
         ),
         (
             '[storage]\ndatabase = "mysql://h/d"\n',

@@ -111,7 +111,7 @@ async def test_an_upstream_is_a_url_or_a_list_and_the_rest_has_its_defaults(site
         ({"upstream": ["ftp://h"]}, "upstream[0]", "must be a URL with its scheme"),
         ({"upstream": [{"url": "http://h", "wieght": 1}]}, "upstream[0].wieght", 'did you mean "weight"?'),
         ({"endpoints": ["/v1/chat"]}, "endpoints", "must be a list of endpoints"),
-        ({"capacity": 0}, "capacity", "must be a whole number from 1 to 9007199254740992, not 0"),
+        ({"capacity": 0}, "capacity", 'must be a whole number from 1 to 9007199254740992, or "auto", not 0'),
         ({"batch": 11}, "batch", "from 0 to the capacity, 10, not 11"),
         ({"reserve": 11}, "reserve", "must be at most the capacity, 10, not 11"),
         ({"price": {"input": 1.5}}, "price.input", "must be a whole number from 0 to 1000000000000, not 1.5"),

@@ -104,7 +104,7 @@ def test_the_command_line_lists_changes_and_prices_models(operator: Operator) ->
     assert found["price"] == {"input": 5, "cached_input": 2, "output": 9}
     assert (found["upstream"][0]["api_key"], found["capacity"], found["batch"], found["reserve"]) == ("***", 6, 4, 1)
     said = operator.command("model", "set", name, "--capacity", "many", expect=2)
-    assert 'capacity: must be a whole number from 1 to 9007199254740992, not "many"' in said
+    assert 'capacity: must be a whole number from 1 to 9007199254740992, or "auto", not "many"' in said
     assert "model_not_found" in operator.command("price", "set", "nobody", "--input", "1", expect=2)
     alias = f"alias-{operator.mark}"
     operator.command("alias", "set", alias, name)

@@ -211,6 +211,9 @@ def _unsent(error: BaseException) -> bool:
 
 def _reason(error: BaseException) -> str:
     inner = error.reason if isinstance(error, URLError) else error
+    if isinstance(inner, ssl.SSLCertVerificationError):
+        why = inner.verify_message.rstrip(".")
+        return f"its certificate is not believed ({why}); SSL_CERT_FILE may name authorities of your own"
     if isinstance(inner, OSError) and inner.strerror:
         return inner.strerror[:1].lower() + inner.strerror[1:]
     return str(inner) or type(inner).__name__

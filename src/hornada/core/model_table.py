@@ -16,15 +16,15 @@ MASK = "***"
 AUTO_CAPACITY = 8
 """Where ``capacity = "auto"`` begins to learn."""
 
+_SLOTS = replace(whole(1), words=f'{whole(1).words}, or "auto"')
+
 MODEL = (
     Setting("name", NAME, "Name in the catalog", UNSET),
     Setting(
         "upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight, ca_file}`", UNSET
     ),
     Setting("endpoints", list_of(one_of(ENDPOINTS), "endpoints"), "Endpoints that it offers; all if none is given"),
-    Setting(
-        "capacity", whole(1), 'Concurrent requests that its servers take well, or "auto" to learn it', AUTO_CAPACITY
-    ),
+    Setting("capacity", _SLOTS, 'Concurrent requests that its servers take well, or "auto" to learn it', AUTO_CAPACITY),
     Setting("batch", FLAG, "Whether lines may use it; or the most slots that they may use", default=True),
     Setting(
         "reserve",
