@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from hornada.core.batch import LIVE, STAMPS, STOP_MESSAGES, TERMINAL, TWINNED, Event, Status, StopReason, Usage, after
+from hornada.core.batch import LIVE, STAMPS, STOP_MESSAGES, TERMINAL, Event, Status, StopReason, Usage, after
 
 S, E = Status, Event
 PAIRS = list(itertools.product(Status, Event))
@@ -61,10 +61,6 @@ def test_every_live_batch_can_still_end(status: Status) -> None:
 def test_every_arrival_has_a_stamp_of_its_own() -> None:
     assert set(STAMPS) == set(Status) - {S.VALIDATING}
     assert len(set(STAMPS.values())) == len(STAMPS)
-
-
-def test_a_batch_that_is_being_cancelled_is_live_but_no_twin() -> None:
-    assert {S.CANCELLING} == LIVE - TWINNED
 
 
 def test_every_reason_to_stop_has_words() -> None:

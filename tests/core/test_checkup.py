@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from hornada.core.checkup import Checkup, checker
+from hornada.core.checkup import ThoroughChecker, checker
 from hornada.core.jsonl import Checker, CheckRules, Named
 from hornada.core.limits import Limits
 
@@ -21,12 +21,12 @@ def line(at: int, **body: object) -> bytes:
 
 
 def test_the_rules_say_which_checker() -> None:
-    assert type(checker(rules())) is Checkup
+    assert type(checker(rules())) is ThoroughChecker
     assert type(checker(rules(thorough=False))) is Checker
 
 
 def test_every_finding_is_counted_and_the_first_hundred_are_kept() -> None:
-    checkup = Checkup(rules())
+    checkup = ThoroughChecker(rules())
     checkup.feed(b"{\n" * 250 + line(1) + b"{\n")
     found = checkup.finish()
     assert (found.found, len(found.findings), found.total) == (251, 100, 252)
@@ -43,7 +43,7 @@ def test_only_good_lines_are_estimated_however_the_file_is_cut() -> None:
         + line(3, n=2, max_tokens=7)
     )
     for step in (1, 7, 4096):
-        checkup = Checkup(rules())
+        checkup = ThoroughChecker(rules())
         for at in range(0, len(data), step):
             checkup.feed(data[at : at + step])
         found = checkup.finish()
@@ -54,7 +54,7 @@ def test_only_good_lines_are_estimated_however_the_file_is_cut() -> None:
 
 @pytest.mark.parametrize("body", [{}, {"max_tokens": None}, {"max_tokens": True}, {"max_tokens": "7"}])
 def test_a_line_without_a_limit_is_counted_as_such(body: dict[str, object]) -> None:
-    checkup = Checkup(rules())
+    checkup = ThoroughChecker(rules())
     checkup.feed(line(1, **body) + line(2, max_completion_tokens=3, max_tokens=9))
     estimate = checkup.finish().estimate
     assert estimate is not None
@@ -62,7 +62,7 @@ def test_a_line_without_a_limit_is_counted_as_such(body: dict[str, object]) -> N
 
 
 def test_embeddings_write_nothing() -> None:
-    checkup = Checkup(rules(EMBED))
+    checkup = ThoroughChecker(rules(EMBED))
     checkup.feed(msgspec.json.encode({"custom_id": "a", "body": {"model": "m", "input": ["abcd", "efgh"]}}))
     found = checkup.finish()
     assert found.estimate is not None
@@ -70,7 +70,7 @@ def test_embeddings_write_nothing() -> None:
 
 
 def test_what_lies_behind_the_last_line_allowed_is_not_estimated() -> None:
-    checkup = Checkup(rules(lines=2))
+    checkup = ThoroughChecker(rules(lines=2))
     checkup.feed(b"".join(line(at, max_tokens=1) for at in range(5)))
     found = checkup.finish()
     assert found.estimate is not None
@@ -78,7 +78,7 @@ def test_what_lies_behind_the_last_line_allowed_is_not_estimated() -> None:
 
 
 def test_absurd_limits_are_not_believed() -> None:
-    checkup = Checkup(rules())
+    checkup = ThoroughChecker(rules())
     checkup.feed(line(1, max_tokens=10**30, n=10**30) + line(2, max_tokens=-5, n=-5))
     estimate = checkup.finish().estimate
     assert estimate is not None
@@ -87,7 +87,7 @@ def test_absurd_limits_are_not_believed() -> None:
 
 @pytest.mark.parametrize("name", ["max_tokens", "n"])
 def test_a_limit_of_thousands_of_digits_is_not_believed_either(name: str) -> None:
-    checkup = Checkup(rules())
+    checkup = ThoroughChecker(rules())
     checkup.feed(line(1, **{"max_tokens": 5, name: 10}).replace(b"10", b"9" * 5000))
     found = checkup.finish()
     assert found.estimate is not None

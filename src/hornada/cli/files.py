@@ -1,10 +1,10 @@
 """``hornada check``, ``split`` and ``estimate``: what can be done with a file of requests without a server."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -12,6 +12,10 @@ from hornada.cli.exit import ExitCode
 from hornada.cli.progress import money
 from hornada.cli.remote import ApiKeyFlag, BaseUrlFlag, JsonFlag, connect, say, show, told
 from hornada.cli.run import PriceInFlag, PriceOutFlag
+
+if TYPE_CHECKING:
+    from hornada.client import Fault
+    from hornada.core.batch import Finding
 
 CHECK_EXAMPLES = (
     "hornada check requests.jsonl",
@@ -58,14 +62,8 @@ def check(
         found = checked(peeked, wanted, models=tuple(model or ()), most_findings=most)
         if not peeked.size:
             raise BadInput(f"{source} is empty.")
-        if as_json:
-            for each in found.findings:
-                fault = {"line": each.line, "code": each.code.value, "message": each.message, "param": each.param}
-                show({"file": str(source), **fault})
-        else:
-            for each in found.findings:
-                where = f"{source}:{each.line}" if each.line else str(source)
-                typer.echo(f"{where}: {each.code.value}: {each.message}")
+        _tell(source, found.findings, as_json=as_json)
+        if not as_json:
             more = f" (the first {most:,})" if len(found.findings) == most else ""
             said = f"{len(found.findings):,} findings{more}" if found.findings else "no faults"
             say(f"{source}: {found.total:,} requests to {wanted}, {said}.")
@@ -81,13 +79,7 @@ def _ask(source: Path, endpoint: str | None, base_url: str | None, api_key: str 
         raise typer.BadParameter("needs a file, not standard input", param_hint="--server")
     with told():
         found = connect(base_url, api_key).check(source, endpoint=endpoint)
-        for each in found.faults:
-            fault = {"line": each.line, "code": each.code, "message": each.message, "param": each.param}
-            where = f"{source}:{each.line}" if each.line else str(source)
-            if as_json:
-                show({"file": str(source), **fault})
-            else:
-                typer.echo(f"{where}: {each.code}: {each.message}")
+        _tell(source, found.faults, as_json=as_json)
         by = "" if found.by_server else " The server has no check of its own; this was found here."
         say(f"{source}: {found.lines:,} requests, {f'{found.found:,} findings' if found.found else 'no faults'}.{by}")
         if found.ok and found.input_tokens is not None:
@@ -95,6 +87,17 @@ def _ask(source: Path, endpoint: str | None, base_url: str | None, api_key: str 
             cost = f", {'at most' if found.cost_limit is not None else 'input alone'} {money(costs)}" if costs else ""
             say(f"About {found.input_tokens:,} tokens in{cost} {found.currency if cost else ''}".rstrip() + ".")
     return ExitCode.DONE if found.ok else ExitCode.USAGE
+
+
+def _tell(source: Path, findings: "Iterable[Finding | Fault]", *, as_json: bool) -> None:
+    """Each finding on a line, as compilers tell it."""
+    for each in findings:
+        if as_json:
+            fault = {"line": each.line, "code": each.code, "message": each.message, "param": each.param}
+            show({"file": str(source), **fault})
+        else:
+            where = f"{source}:{each.line}" if each.line else str(source)
+            typer.echo(f"{where}: {each.code}: {each.message}")
 
 
 def split(

@@ -94,7 +94,7 @@ def connect(
 @contextmanager
 def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
     """Tells failures to people and ends with their exit code. ``interrupted``: what is said after Ctrl-C."""
-    from hornada.client import ClientError, Refused, Unreached
+    from hornada.client import Refused, Unreached
     from hornada.core.errors import HornadaError
 
     try:
@@ -102,7 +102,7 @@ def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
     except Unreached as error:
         say(str(error))
         raise typer.Exit(ExitCode.UNREACHABLE) from None
-    except (ClientError, HornadaError) as error:
+    except HornadaError as error:
         say(f"{error}{_hint(error) if isinstance(error, Refused) else ''}")
         raise typer.Exit(ExitCode.USAGE) from None
     except BrokenPipeError:

@@ -147,6 +147,8 @@ def run(
         raise typer.BadParameter("must be another file than INPUT", param_hint="--output")
     if overwrite and retry_failed:
         raise typer.BadParameter("cannot be given together with --overwrite", param_hint="--retry-failed")
+    from hornada.client.tables import check_writable
+
     try:
         asked = recipe(
             source,
@@ -158,7 +160,7 @@ def run(
             model=model,
             endpoint=endpoint,
         )
-        _writable(output)
+        check_writable(output)
     except HornadaError as error:
         _say(str(error))
         raise typer.Exit(ExitCode.USAGE) from None
@@ -193,13 +195,6 @@ def run(
 
 def _micros(price: float | None) -> int:
     return min(round((price or 0) * 1_000_000), MOST_PRICE)
-
-
-def _writable(output: Path) -> None:
-    """Raises BadInput where results cannot be written in the format that the output's name says."""
-    from hornada.client.tables import check_writable
-
-    check_writable(output)
 
 
 def _summary(last: Progress | None, request: RunRequest, seconds: float, code: ExitCode) -> dict[str, Any]:

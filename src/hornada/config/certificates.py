@@ -35,12 +35,13 @@ def _check_pair(server: ServerSettings, problems: Problems) -> None:
         problems.add(f"server.{missing}", f"is missing; it belongs to server.{given}")
         return
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, _no_passphrase)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, no_passphrase)
     except (OSError, ValueError) as error:
         problems.add("server.tls_certificate", f"{certificate} and {key} cannot be used together: {_why(error)}")
 
 
-def _no_passphrase() -> str:
+def no_passphrase() -> str:
+    """Stands in for whoever would be asked for one. Raises ValueError."""
     raise ValueError("the key is locked with a passphrase")
 
 

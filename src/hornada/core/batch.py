@@ -25,8 +25,6 @@ class Status(StrEnum):
 
 TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED})
 LIVE = frozenset(Status) - TERMINAL
-TWINNED = frozenset({Status.VALIDATING, Status.IN_PROGRESS, Status.FINALIZING})
-"""While a batch is in one of these, creating the same again answers it (contract 5)."""
 
 
 class Event(StrEnum):

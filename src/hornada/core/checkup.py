@@ -13,7 +13,7 @@ _MOST_TOKENS = 10**9
 """What a line asks for at most, as far as it is believed."""
 
 
-class Checkup(Checker):
+class ThoroughChecker(Checker):
     """A checker that looks at every line to the end of the file; its findings are kept until then."""
 
     def __init__(self, rules: CheckRules) -> None:
@@ -49,7 +49,7 @@ class Checkup(Checker):
 
 def checker(rules: CheckRules) -> Checker:
     """The checker that the rules ask for."""
-    return Checkup(rules) if rules.thorough else Checker(rules)
+    return ThoroughChecker(rules) if rules.thorough else Checker(rules)
 
 
 class _Line(Struct, gc=False):

@@ -115,10 +115,8 @@ class Results:
 
     async def _near(self, number: int) -> int:
         """Where a line begins that is not behind the one sought, and not far before it: found by halving."""
-        low, high = (
-            0,
-            self._file.bytes,
-        )  # lines that begin at low are before it (or the first), from high on they are not
+        low, high = 0, self._file.bytes
+        # a line that begins at low is before the one sought (or the first), from high on none is
         while number and high - low > _NEAR_BYTES:
             middle = (low + high) // 2
             start = await self._begin(middle, high)

@@ -1,4 +1,4 @@
-"""What stands between the socket and the application: TLS, and which pages of other sites may call."""
+"""What stands between the socket and the application: HTTP's heads, TLS, and which pages of other sites may call."""
 
 import logging
 import ssl
@@ -7,11 +7,16 @@ from pathlib import Path
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from hornada.config.certificates import no_passphrase
 
 log = logging.getLogger("hornada")
 
 RENEW_S = 60.0
 """How often the certificate's files are looked at, in seconds."""
+HEAD_BYTES = 64 * 1024
+"""So much of a head, or of what may follow a body, may come before it is whole; what one read brings is beside it."""
 _PREFLIGHT_S = 3600
 
 _Stamps = tuple[tuple[int, int, int], ...]
@@ -34,6 +39,52 @@ def shared(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
     )
 
 
+class Bounded(HttpToolsProtocol):
+    """uvicorn's protocol, without its patience: its parser gathers a header for as long as one comes.
+
+    Each read copies all that was gathered, so one header of a few hundred megabytes, which needs no key, would stop the
+    process for minutes.
+    """
+
+    _gathered = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Takes what came; ends the connection when too much of it led to nothing."""
+        self._gathered += len(data)
+        if self._gathered > HEAD_BYTES + len(data):
+            self._refuse()
+            return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """A call begins."""
+        self._gathered = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Its head is whole."""
+        self._gathered = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of its body."""
+        self._gathered = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """It is whole."""
+        self._gathered = 0
+        super().on_message_complete()
+
+    def _refuse(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete:
+            self.send_400_response(f"The head of a call may have {HEAD_BYTES} bytes.")
+        else:  # in the middle of an answer
+            self.transport.close()
+
+
 class Renewal:
     """Takes over a certificate that was renewed in its place: new connections get it, open ones go on."""
 
@@ -53,8 +104,8 @@ class Renewal:
     def _read(self) -> None:
         certificate, key = self._files
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_locked)
-            self._context.load_cert_chain(certificate, key, password=_locked)
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=no_passphrase)
+            self._context.load_cert_chain(certificate, key, password=no_passphrase)
         except (OSError, ValueError) as error:
             log.error("the certificate in %s cannot be used, the one before stays: %s", certificate, error)  # noqa: TRY400 - no traceback
         else:
@@ -66,7 +117,3 @@ class Renewal:
         except OSError:
             return None
         return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in found)
-
-
-def _locked() -> str:
-    raise ValueError("the key is locked with a passphrase")
