@@ -2,9 +2,12 @@
 
 import json
 import logging
+import socket
 import ssl
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
@@ -183,3 +186,47 @@ def test_without_the_setting_no_page_may(secure: tuple[int, Path], tmp_path: Pat
     with serving(tmp_path, "", port):
         _, headers = call(port, "GET", "/v1/models", {**BEARER, "origin": "https://app.example.com"})
     assert not [name for name in headers if name.startswith("access-control")]
+
+
+def talk(port: int, *pieces: bytes) -> bytes:
+    """What a server answers to bytes, sent as long as it takes them."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with suppress(OSError):
+            for piece in pieces:
+                connection.sendall(piece)
+        with suppress(OSError):
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+    return b""
+
+
+CLOSE = b"host: x\r\nconnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"x: " + b"y" * 1_000_000,
+        b"a: b\r\n" * 100_000,
+        b"transfer-encoding: chunked\r\n\r\n0\r\nx: " + b"y" * 1_000_000,
+    ],
+    ids=["a header", "headers", "a trailer"],
+)
+def test_a_head_that_never_ends_is_cut_off(shared: int, endless: bytes) -> None:
+    began = time.monotonic()
+    talk(shared, b"POST /v1/models HTTP/1.1\r\n" + CLOSE + endless, *[b"y" * 1_000_000] * 200)
+    assert call(shared, "GET", "/healthz", {})[0] == 200
+    assert time.monotonic() - began < 10
+
+
+def test_who_sends_too_long_a_head_is_told_so(shared: int) -> None:
+    answer = talk(shared, b"GET /healthz HTTP/1.1\r\nx: ", *[b"y" * 50_000] * 20)
+    assert answer.startswith(b"HTTP/1.1 400 ") or not answer  # what is still being sent may reset it
+    assert call(shared, "GET", "/healthz", {"x": "y" * 50_000})[0] == 200
+
+
+def test_a_long_body_is_no_long_head(shared: int) -> None:
+    asked = b"POST /v1/batches/validate?endpoint=/v1/nothing HTTP/1.1\r\nauthorization: Bearer %b\r\n" % KEY.encode()
+    pieces = (b"64\r\n" + b"x" * 100 + b"\r\n") * 10_000
+    chunked = asked + CLOSE + b"transfer-encoding: chunked\r\n\r\n"
+    assert b'"param":"endpoint"' in talk(shared, chunked, pieces, b"0\r\nx: y\r\n\r\n")
+    assert b'"param":"endpoint"' in talk(shared, asked + CLOSE + b"content-length: 5000000\r\n\r\n", b"x" * 5_000_000)

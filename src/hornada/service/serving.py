@@ -23,7 +23,7 @@ from hornada.core.errors import Broken, Unavailable
 from hornada.engine import crashpoint
 from hornada.engine.looper import Looper
 from hornada.service import logs
-from hornada.service.edge import RENEW_S, Renewal, shared
+from hornada.service.edge import RENEW_S, Bounded, Renewal, shared
 from hornada.service.ending import Ending
 from hornada.service.lock import Locked, data_folder, folders, lock
 from hornada.service.reload import LOOK_S, Reloader
@@ -160,7 +160,7 @@ def _http(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
     """How HTTP is spoken, over TLS when there is a certificate."""
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=Bounded,
         lifespan="off",
         ws="none",
         log_config=None,
