@@ -35,3 +35,6 @@ def test_the_first_start_shows_a_program_that_follows_a_batch_to_its_end(capsys:
     ast.parse(program)
     for part in ("sk-first", "retrieve", "output_file_id", "error_file_id", "batch.errors"):
         assert part in program
+    assert "\n    http://127.0.0.1:80/ui/\n" in shown
+    announce("127.0.0.1", 80, "sk-first", dashboard=False)
+    assert "/ui/" not in capsys.readouterr().out

@@ -56,12 +56,13 @@ def test_a_key_is_remembered_on_the_device_only_when_asked_for_and_forgotten_at_
 
 def test_findings_stand_at_their_lines_and_a_corrected_file_runs(visit: Visit, tmp_path: Path) -> None:
     visitor = visit()
-    upload(visitor, write(tmp_path / "letters.jsonl", line("a"), '{"custom_id": oops}', line("c", model="m-nope")))
+    upload(visitor, write(tmp_path / "letters.jsonl", line("a"), '{"custom_id": oops}\r', line("c", model="m-nope")))
     findings = visitor.page.locator(".finding")
     expect(findings).to_have_count(2)
     expect(findings.nth(0)).to_contain_text("Line 2")
     expect(findings.nth(0)).to_contain_text("invalid_json_line")
     expect(findings.nth(0).locator(".line-text")).to_contain_text('{"custom_id": oops}')
+    expect(findings.nth(0).locator(".line-text")).not_to_contain_text("U+000D")
     expect(findings.nth(1)).to_contain_text("model_mismatch")
     expect(findings.nth(1).locator(".line-text")).to_contain_text('"m-nope"')
 

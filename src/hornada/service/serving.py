@@ -97,7 +97,7 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
             loop.add_signal_handler(number, ending.asked)
         tune()
         host, port = listener.getsockname()[:2]
-        announce(host, port, made, secure=listening.is_ssl)
+        announce(host, port, made, secure=listening.is_ssl, dashboard=config.server.dashboard)
         async with _renewing(listening):
             await server.serve(sockets=[listener])
         if engine.taken is not None:

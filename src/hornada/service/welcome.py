@@ -12,15 +12,16 @@ def address(host: str, port: int, *, secure: bool = False) -> str:
     return f"{_scheme(secure)}://{shown}:{port}"
 
 
-def announce(host: str, port: int, key: str | None, *, secure: bool = False) -> None:
-    """Prints it; ``key`` is the one that was made at the first start."""
+def announce(host: str, port: int, key: str | None, *, secure: bool = False, dashboard: bool = True) -> None:
+    """Prints it; ``key`` is the one that was made at the first start, ``dashboard`` whether there is one."""
     at = address(host, port, secure=secure)
     elsewhere = (
         f" (from other machines: {_scheme(secure)}://{socket.gethostname()}:{port})" if host in _ANYWHERE else ""
     )
     sys.stdout.write(f"Hornada listens on {at}{elsewhere}\n")
     if key is not None:
-        sys.stdout.write(_WELCOME.format(at=at, key=key))
+        login = _LOGIN.format(at=at) if dashboard else ""
+        sys.stdout.write(_WELCOME.format(at=at, key=key, login=login))
     sys.stdout.flush()
 
 
@@ -28,11 +29,16 @@ def _scheme(secure: bool) -> str:  # noqa: FBT001 - what it is called for is its
     return "https" if secure else "http"
 
 
+_LOGIN = """
+Log in to the dashboard with it:
+
+    {at}/ui/
+"""
 _WELCOME = """
 This is the first start: here is a key. It is shown only now.
 
     {key}
-
+{login}
 See which models there are:
 
     curl {at}/v1/models -H "Authorization: Bearer {key}"

@@ -11,7 +11,7 @@ const PATHS = [
   ["/v1/embeddings", (body) => "input" in body],
 ];
 
-export const clip = (text) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text);
+export const clip = (text) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text.replace(/\r$/, ""));
 
 // What the first line that can be read says: its endpoint and its model.
 export async function infer(file) {
