@@ -55,14 +55,14 @@ def test_a_worker_says_how_it_is_and_answers_nothing_else(fleet: Fleet) -> None:
 def test_where_calls_are_answered_it_is_said_that_nobody_runs_batches(fleet: Fleet, work: Work) -> None:
     api = fleet.add("api")
     root = Client(f"http://127.0.0.1:{api.port}")
-    assert root.call("GET", "/readyz").json["notes"] == ["no worker is alive; batches wait"]
+    until(lambda: root.call("GET", "/readyz").json.get("notes") == ["no worker is alive; batches wait"])
     batch = api.client.submit(work.lines(3))
     worker = fleet.add("worker")
-    until(lambda: root.call("GET", "/readyz").json.get("notes", []) == [], 2 * TTL_S)
+    until(lambda: not root.call("GET", "/readyz").json.get("notes"))
     check(api.client, batch, 3, work)
-    assert metric(worker, 'hornada_processes_live{role="api"}') == 1
+    until(lambda: metric(worker, 'hornada_processes_live{role="api"}') == 1)
     assert worker.terminate() == 0
-    until(lambda: root.call("GET", "/readyz").json["notes"], 2 * TTL_S)
+    until(lambda: root.call("GET", "/readyz").json.get("notes"))
 
 
 def test_a_batch_starts_elsewhere_well_within_a_second(fleet: Fleet, work: Work) -> None:
@@ -135,7 +135,7 @@ def test_a_worker_that_slept_past_its_lease_starts_nothing_and_commits_nothing_o
     check(api.client, batch, 400, work, repeats=200)
     again = api.client.submit(work.lines(50))
     ended(api.client, again)
-    assert answers(Client(f"http://127.0.0.1:{one.port}"), "/readyz")
+    until(lambda: answers(Client(f"http://127.0.0.1:{one.port}"), "/readyz"))
 
 
 def test_replacing_every_process_one_after_another_fails_nothing(fleet: Fleet, work: Work) -> None:
