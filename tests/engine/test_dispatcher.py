@@ -453,7 +453,7 @@ async def test_a_graceful_end_of_a_cancelled_batch_ends_its_chunks(house: House,
     assert (await house.see(batch)).status is Status.CANCELLED
 
 
-# ---------------------------------------------------------------- contract 6: which lines are tried again
+# ---------------------------------------------------------------- which lines are tried again
 
 
 async def answers(house: House, server: ModelServer, *says: Say) -> tuple[int, dict[str, object]]:

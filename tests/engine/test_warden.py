@@ -1,4 +1,4 @@
-"""What becomes of running batches when rights end, models are retired and aliases move (contract 5)."""
+"""What becomes of running batches when rights end, models are retired and aliases move."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

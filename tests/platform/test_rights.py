@@ -1,4 +1,4 @@
-"""Rights end while a batch runs: its key, its member or its organization (contract 5)."""
+"""Rights end while a batch runs: its key, its member or its organization."""
 
 import time
 from collections.abc import Callable

@@ -30,7 +30,7 @@ class BillingCalls:
         self._currency = services.currency
 
     async def balance(self, call: Call) -> Response:
-        """``GET /billing/balance``; the seed names ``last_event.endpoint`` alone, the rest is ours (contract 2)."""
+        """``GET /billing/balance``; the guides name ``last_event.endpoint`` alone, the rest is ours."""
         return json_response(self._spelled(await self._billing.standing(_organization(call))))
 
     async def usage(self, call: Call) -> Response:

@@ -31,7 +31,7 @@ class NewBatch(Struct, frozen=True, kw_only=True):
 def parse(
     body: dict[str, Any], endpoints: Iterable[str], header_key: str | None, *, unversioned: bool = False
 ) -> NewBatch:
-    """Checks every field that OpenAI knows and ignores the others; raises Refusal (openai-contract 4.2 and 4.6).
+    """Checks every field that OpenAI knows and ignores the others; raises Refusal.
 
     ``endpoints`` are those that may be batched, ``header_key`` is the ``Idempotency-Key`` header if there is one.
     ``unversioned``: an endpoint may come without its ``/v1``.

@@ -1,4 +1,4 @@
-"""The query of a list: which page (openai-contract 1.4), and what narrows the list (ours)."""
+"""The query of a list: which page (OpenAI's), and what narrows the list (ours)."""
 
 from collections.abc import Callable, Mapping
 

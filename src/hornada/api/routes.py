@@ -106,7 +106,7 @@ _REGULAR = (
 
 
 def table(services: Services, document: Callable[[], dict[str, Any]], page: Callable[[], bytes]) -> tuple[Route, ...]:
-    """Every route; with batches switched off those under ``/batches`` do not exist (contract 2).
+    """Every route; with batches switched off those under ``/batches`` do not exist.
 
     A process that answers no calls only says how it is.
     """

@@ -1,4 +1,4 @@
-"""What a command's exit code says (contract 10)."""
+"""What a command's exit code says."""
 
 from enum import IntEnum
 

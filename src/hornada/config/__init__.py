@@ -43,7 +43,7 @@ class Origin(Struct, frozen=True):
 
 
 def load(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any]) -> Config:
-    """Reads the whole configuration (contract 10).
+    """Reads the whole configuration.
 
     ``path``: the TOML file, else what ``HORNADA_CONFIG`` names, else none. ``flags``: values by dotted key, such as
     ``server.port``; None where a flag was not given. Raises ConfigError with every fault that was found.

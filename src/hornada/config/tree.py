@@ -14,7 +14,7 @@ DIALECTS: tuple[str, ...] = ("infernode", "novita", "openai", "azure")
 """The names that ``[server.dialects]`` may use."""
 
 DEFAULT_DIALECTS: dict[str, str] = {"/v1": "infernode", "/infernode/v1": "infernode", "/openai/v1": "novita"}
-"""Which dialect is mounted where when nothing is said (contract 10)."""
+"""Which dialect is mounted where when nothing is said."""
 
 DEFAULT_DATA = "hornada-data"
 """The folder of the ledger and the blobs, below the working folder."""

@@ -15,7 +15,7 @@ class Role(StrEnum):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What an organization may use (contract 10, ``[plans.*]``)."""
+    """What an organization may use (``[plans.*]``)."""
 
     name: str = "default"
     requests_per_minute: int = 600

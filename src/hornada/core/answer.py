@@ -68,7 +68,7 @@ _SEPARATORS = (
 
 
 def read_answer(body: bytes) -> Answered | None:
-    """Reads the body of a 2xx answer; None if it is no answer (contract 6).
+    """Reads the body of a 2xx answer; None if it is no answer.
 
     An answer is a UTF-8, strict JSON object without an ``error`` (null is none). Its bytes stay but for line feeds
     and carriage returns between tokens (spaces), raw U+2028, U+2029 and U+0085 (escapes), and escaped surrogates that

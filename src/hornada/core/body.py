@@ -66,7 +66,7 @@ _decode_call = msgspec.json.Decoder(_Call).decode
 
 
 def check_request(endpoint: str, body: bytes) -> Asked:
-    """Checks what the gateway checks of a regular call and of a line before it is sent (contract 3).
+    """Checks what the gateway checks of a regular call and of a line before it is sent.
 
     ``endpoint`` is such as ``/v1/embeddings``. The body must be a strict JSON object that names its model once and has
     ``messages``, ``prompt`` or ``input`` of the right kind; the rest is the model server's to judge. Raises Refusal in

@@ -16,7 +16,7 @@ class HornadaError(Exception):
 
 
 class Code(StrEnum):
-    """Every error code, in InferNode's spelling (contract 3-6); a dialect may spell it otherwise."""
+    """Every error code, in InferNode's spelling; a dialect may spell it otherwise."""
 
     # findings about an input file
     INVALID_JSON_LINE = "invalid_json_line"

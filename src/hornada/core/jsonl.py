@@ -53,7 +53,7 @@ class Doubtful(Exception):
 
 
 class Checker:
-    """Checks an input file in one streaming pass with flat memory (contract 3), however it is cut into blocks.
+    """Checks an input file in one streaming pass with flat memory, however it is cut into blocks.
 
     Lines end at LF only; a CR before it is tolerated; lines of spaces, tabs and CRs are counted but are no requests;
     a byte order mark at the start of the file is dropped.

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Installation-wide ceilings (contract 10, ``[limits]``). Sizes in bytes, times in seconds."""
+    """Installation-wide ceilings (``[limits]``). Sizes in bytes, times in seconds."""
 
     file_bytes: int = 100 * 1024 * 1024
     line_bytes: int = 1024 * 1024
@@ -21,7 +21,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class DialectRules(Struct, frozen=True, kw_only=True):
-    """Rule values of a dialect (contract 1).
+    """Rule values of a dialect.
 
     ``deduplicate``: same upload or create answers the earlier object always; when false only on an SDK retry or with
     an idempotency key. ``endpoints``: what may be batched, None for all that the catalog offers.

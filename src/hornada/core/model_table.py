@@ -1,4 +1,4 @@
-"""A model as a table says it, the same in the configuration and in a call of the operator (contract 10)."""
+"""A model as a table says it, the same in the configuration and in a call of the operator."""
 
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""What a call costs, in integer micro-units (contract 8), and what is charged where a server does not say."""
+"""What a call costs, in integer micro-units, and what is charged where a server does not say."""
 
 from typing import Literal
 
@@ -51,7 +51,7 @@ class Charge(Struct, frozen=True):
 def charge(
     price: Price, usage: Usage | None, *, odd: bool, missing: MissingUsage, endpoint: str, asked: bytes, answer: bytes
 ) -> Charge:
-    """The charge of a whole answer, the same for a line and for a regular call (contract 8).
+    """The charge of a whole answer, the same for a line and for a regular call.
 
     ``usage`` and ``odd`` are as ``core.answer.read_answer`` found them; ``asked`` and ``answer`` are both bodies.
     """

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 128
-"""Arrays and objects inside one another, the outermost included (contract 3)."""
+"""Arrays and objects inside one another, the outermost included."""
 
 LONE_SURROGATE = "an escaped surrogate stands alone"
 

@@ -5,7 +5,7 @@ from hornada.dialects.openai import OpenAI
 
 
 class Azure(OpenAI):
-    """Mounted at ``/openai`` it answers ``AzureOpenAI(azure_endpoint=...)`` (openai-contract 14.1).
+    """Mounted at ``/openai`` it answers ``AzureOpenAI(azure_endpoint=...)``.
 
     ``/chat/completions`` is taken for ``/v1/chat/completions``, in a create and in lines. What it answers is OpenAI's:
     lower-case statuses, whole seconds, counts that are never null.

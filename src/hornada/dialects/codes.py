@@ -91,6 +91,6 @@ def kind_of(status: int, kinds: Mapping[int, str]) -> str:
 
 
 def envelope(message: str, kind: str, param: str | None, code: str, request_id: str) -> dict[str, object]:
-    """The error envelope, all five keys always (contract 4)."""
+    """The error envelope, all five keys always."""
     error = {"message": message, "type": kind, "param": param, "code": code, "request_id": request_id}
     return {"error": error}

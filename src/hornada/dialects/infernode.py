@@ -8,7 +8,7 @@ from hornada.dialects.spelling import Spelling
 
 
 class InferNode(Spelling):
-    """The first seed. Every code is spelled as in ``core.errors``."""
+    """InferNode's. Every code is spelled as in ``core.errors``."""
 
     name = "infernode"
     rules = DialectRules(name="infernode", deduplicate=True)
@@ -20,6 +20,6 @@ class InferNode(Spelling):
         return {"hornada": self.progress(batch, progress)}
 
     def batch(self, batch: Batch) -> Json:
-        """OpenAI's Batch object; once it has ended, with our own ``cost`` in micro-units (contract 8)."""
+        """OpenAI's Batch object; once it has ended, with our own ``cost`` in micro-units."""
         spelled = super().batch(batch)
         return spelled | {"cost": batch.cost or 0} if batch.status in TERMINAL else spelled

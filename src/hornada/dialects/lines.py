@@ -61,7 +61,7 @@ class Lines:
         )
 
     def stopped(self, batch: str, line: int, custom_id: str, reason: StopReason) -> bytes:
-        """The line of a request that never ran; a retired model answers as a regular call would (contract 5)."""
+        """The line of a request that never ran; a retired model answers as a regular call would."""
         if reason is StopReason.MODEL_GONE:
             return self.reply(batch, line, custom_id, self._gone(batch, line, custom_id))
         own = b"%b%05x" % (batch.encode(), line)

@@ -22,7 +22,7 @@ _PRICE_UNIT = 100
 
 
 class Novita(Spelling):
-    """The second seed; its status words are OpenAI's in lower case, without ``finalizing``."""
+    """Novita's; its status words are OpenAI's in lower case, without ``finalizing``."""
 
     name = "novita"
     rules = DialectRules(

@@ -28,7 +28,7 @@ class Refused(Struct, frozen=True):
 
 
 class Dialect(Protocol):
-    """One spelling of the Files and Batch API (contract 1). Holds no state; every method is pure."""
+    """One spelling of the Files and Batch API. Holds no state; every method is pure."""
 
     @property
     def name(self) -> str:

@@ -165,7 +165,7 @@ class Spelling:
         return {"object": "list", "data": [self.model(model) for model in models]}
 
     def aliases(self, aliases: Mapping[str, str]) -> Json:
-        """The list of aliases (contract 2); the seed shows no shape, so both names of each field are there."""
+        """The list of aliases; no guide shows its shape, so both names of each field are there."""
         data = [
             {"id": alias, "object": "alias", "alias": alias, "name": name, "model": name}
             for alias, name in aliases.items()
@@ -204,7 +204,7 @@ def seconds(moment: int | None) -> int | None:
 
 
 def shown_counts(batch: Batch) -> RequestCounts:
-    """The counts that a batch shows: 0/0/0 for one whose file was refused (contract 1)."""
+    """The counts that a batch shows: 0/0/0 for one whose file was refused."""
     return RequestCounts() if batch.status is Status.FAILED else batch.counts
 
 

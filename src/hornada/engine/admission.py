@@ -53,7 +53,7 @@ class Admission:
     async def principal(self, token: str | None) -> Principal:
         """The caller that holds this key.
 
-        Raises Refusal (``invalid_api_key``, the same message whatever is wrong; contract 4) and Unavailable.
+        Raises Refusal (``invalid_api_key``, the same message whatever is wrong) and Unavailable.
         """
         hashed = digest(token) if token else ""
         if self._operator is not None and hmac.compare_digest(hashed, self._operator):

@@ -141,7 +141,7 @@ class Batches:
         """Asks a batch to stop; one that is already stopping is answered as it is.
 
         Raises Refusal BATCH_NOT_FOUND, PERMISSION_DENIED when the caller neither created it nor administers its
-        organization (contract 9), BATCH_NOT_CANCELLABLE while it is finalizing or once it has ended.
+        organization, BATCH_NOT_CANCELLABLE while it is finalizing or once it has ended.
         """
         async with self._db.write() as tx:
             batch = await _visible(tx, principal, batch_id, lock=True)
@@ -164,8 +164,8 @@ class Batches:
     async def pause(self, principal: Principal, batch_id: str) -> Batch:
         """Has no line of a batch started until it is resumed; lines in flight go on, and it still expires.
 
-        Our own: neither seed has it. A paused batch stays as it is. Raises Refusal BATCH_NOT_FOUND, PERMISSION_DENIED
-        as ``cancel`` does, BATCH_NOT_PAUSABLE once no line of it will start any more.
+        Our own: neither InferNode nor Novita has it. A paused batch stays as it is. Raises Refusal BATCH_NOT_FOUND,
+        PERMISSION_DENIED as ``cancel`` does, BATCH_NOT_PAUSABLE once no line of it will start any more.
         """
         async with self._db.write() as tx:
             batch = await self._pausable(tx, principal, batch_id, "pause")
@@ -294,7 +294,7 @@ async def _visible(tx: Tx, principal: Principal, batch_id: str, param: str = "id
 
 
 def _digest(principal: Principal, rules: DialectRules, file: File, new: NewBatch) -> str:
-    """Tells a repeated create from another one (contract 5)."""
+    """Tells a repeated create from another one."""
     what = (
         principal.member,
         file.sha256,

@@ -95,7 +95,7 @@ class Budget:
             yield
 
     async def admit(self, org: str) -> None:
-        """Lets a regular call start; raises Refusal INSUFFICIENT_CREDITS (contract 4), Unavailable."""
+        """Lets a regular call start; raises Refusal INSUFFICIENT_CREDITS, Unavailable."""
         if (await self.purse(org)).empty:
             message = "The organization's balance is used up. Add credit; GET /billing/balance shows what is left."
             raise Refusal(Code.INSUFFICIENT_CREDITS, message, should_retry=False)
@@ -164,7 +164,7 @@ class Budget:
         return unbooked
 
     async def _stop(self, org: str) -> None:
-        """Ends the remaining lines of an organization's running batches; they drain and complete (contract 5)."""
+        """Ends the remaining lines of an organization's running batches; they drain and complete."""
         async with self._db.read() as tx:
             found = await balance.batches(tx, org, _AT_ONCE)
         for batch in found:

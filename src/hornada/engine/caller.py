@@ -1,4 +1,4 @@
-"""Sends one line to its model once and judges what comes back (contract 6)."""
+"""Sends one line to its model once and judges what comes back."""
 
 import logging
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""One gate per model: regular calls pass at once, lines use what they leave free (contract 7)."""
+"""One gate per model: regular calls pass at once, lines use what they leave free."""
 
 from collections.abc import Callable
 

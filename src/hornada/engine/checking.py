@@ -45,7 +45,7 @@ def rules_of(
 
 
 async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
-    """Checks the ``size`` bytes of the blob ``key`` (contract 3).
+    """Checks the ``size`` bytes of the blob ``key``.
 
     Raises Unavailable when the blob cannot be read or the checking process died, Broken when the blob is missing or
     short.

@@ -39,7 +39,7 @@ log = logging.getLogger("hornada")
 UNSAVED_BYTES = 64 * 1024 * 1024
 """Results that may wait to become durable; at the bound no line is started."""
 EXPIRY_GRACE_S = 60.0
-"""Lines in flight when their batch expires get this long (contract 5)."""
+"""Lines in flight when their batch expires get this long."""
 UNREADABLE_WAIT = 10 * SECOND
 """Microseconds until a chunk whose input could not be read is tried again."""
 

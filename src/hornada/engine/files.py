@@ -138,7 +138,7 @@ class Files:
         """Hides a file for good; its bytes go with the next ``collect``.
 
         Raises Refusal FILE_NOT_FOUND, PERMISSION_DENIED when the caller neither made it nor administers its
-        organization (contract 9), FILE_IN_USE while a batch reads it.
+        organization, FILE_IN_USE while a batch reads it.
         """
         async with self._db.write() as tx:
             file = await _visible(tx, principal, file_id, lock=True)

@@ -78,8 +78,7 @@ class Gateway:
         """One regular call to ``endpoint`` (such as ``/v1/embeddings``).
 
         Cancelling it closes the connection to the model server. A CalledStream must be closed. Raises Refusal: what
-        ``check_request`` and ``admit`` raise, MODEL_NOT_FOUND, MODEL_OVERLOADED, UPSTREAM_ERROR, UPSTREAM_TIMEOUT
-        (contract 4).
+        ``check_request`` and ``admit`` raise, MODEL_NOT_FOUND, MODEL_OVERLOADED, UPSTREAM_ERROR, UPSTREAM_TIMEOUT.
         """
         asked = check_request(endpoint, body)
         model = called(self._catalog(), principal.models, asked.model, endpoint)

@@ -1,4 +1,4 @@
-"""How many requests at once the servers of a model take, learned from what they do with those they get (contract 7)."""
+"""How many requests at once the servers of a model take, learned from what they do with those they get."""
 
 from hornada.core.catalog import MOST_SLOTS
 from hornada.engine.drift import Drift

@@ -31,7 +31,7 @@ class Metered(Struct, frozen=True, kw_only=True):
     of_key: bool
 
     def check(self) -> None:
-        """Raises Refusal RATE_LIMIT_EXCEEDED unless the call may go on (contract 4)."""
+        """Raises Refusal RATE_LIMIT_EXCEEDED unless the call may go on."""
         if self.wait_s is None:
             return
         whose = "this key" if self.of_key else "the organization"

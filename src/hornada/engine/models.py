@@ -19,7 +19,7 @@ log = logging.getLogger("hornada")
 def called(catalog: Catalog, listed: frozenset[str] | None, name: str, endpoint: str) -> Model:
     """The model that a call or a line asks for by this name; ``listed`` are those that its key may use, None: all.
 
-    Raises Refusal MODEL_NOT_FOUND, the same whether there is none or the key may not use it (contract 4).
+    Raises Refusal MODEL_NOT_FOUND, the same whether there is none or the key may not use it.
     """
     model = catalog.resolve(name)
     if model is None or not catalog.allows(listed, model.name):
@@ -30,7 +30,7 @@ def called(catalog: Catalog, listed: frozenset[str] | None, name: str, endpoint:
 
 
 class Models:
-    """Holds the catalog; ``once`` asks the servers of ``upstream`` for their models (contract 10).
+    """Holds the catalog; ``once`` asks the servers of ``upstream`` for their models.
 
     A model found so offers every endpoint with a capacity of 8; a configured model of the same name stands. A server
     that does not answer keeps the models it last named.

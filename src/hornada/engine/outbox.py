@@ -44,7 +44,7 @@ def new_event_id() -> str:
 
 
 def a_delivery(endpoint: Endpoint, event: str, kind: str, subject: str, now: int) -> Delivery:
-    """An event on its way; its body is what is sent, byte by byte, at every attempt (openai-contract 8)."""
+    """An event on its way; its body is what is sent, byte by byte, at every attempt (OpenAI's event)."""
     said = {"id": event, "object": "event", "created_at": now // SECOND, "type": kind, "data": {"id": subject}}
     return Delivery(
         id=new_id(),

@@ -1,4 +1,4 @@
-"""What a batch that does not move waits for, in words for its owner (contract 7)."""
+"""What a batch that does not move waits for, in words for its owner."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""When a line is tried again, and when a model server counts as away (contract 6)."""
+"""When a line is tried again, and when a model server counts as away."""
 
 import logging
 import random

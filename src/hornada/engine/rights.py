@@ -1,4 +1,4 @@
-"""Who may do what (contract 9): the operator everything, an admin its own organization, a member its own work."""
+"""Who may do what: the operator everything, an admin its own organization, a member its own work."""
 
 from hornada.core.account import Principal, Role
 from hornada.core.errors import Code, Refusal

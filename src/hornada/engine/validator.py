@@ -1,4 +1,4 @@
-"""Checks the files of fresh batches and plans their chunks; retries by itself when storage fails (contract 5)."""
+"""Checks the files of fresh batches and plans their chunks; retries by itself when storage fails."""
 
 import logging
 from collections.abc import Callable, Mapping

@@ -16,7 +16,7 @@ log = logging.getLogger("hornada")
 
 
 class Warden:
-    """A loop of half a second: so soon a lost right, a retired model or a moved alias takes effect (contract 5).
+    """A loop of half a second: so soon a lost right, a retired model or a moved alias takes effect.
 
     ``rota``: whose turn it is to look through all running batches, where several processes could.
     """
