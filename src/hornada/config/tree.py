@@ -1,6 +1,7 @@
 """The configuration as the program sees it: a frozen tree, whole and checked."""
 
 from enum import StrEnum
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -64,9 +65,21 @@ class StorageSettings(Struct, frozen=True, kw_only=True):
     connections: int = 8
 
     @property
+    def ledger(self) -> Path | None:
+        """The file of a SQLite ledger; None with PostgreSQL."""
+        scheme, _, path = self.database.partition(":///")
+        return Path(path) if scheme == "sqlite" else None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the blobs; None with a bucket."""
+        scheme, _, path = self.blobs.partition("://")
+        return Path(path) if scheme == "file" else None
+
+    @property
     def shared(self) -> bool:
         """Whether any number of processes can work on it at once."""
-        return not self.database.startswith("sqlite:") and self.blobs.startswith("s3:")
+        return self.ledger is None and self.folder is None
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):

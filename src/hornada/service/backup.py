@@ -83,11 +83,10 @@ def restore(config: Config, source: Path) -> Copied:
 
 
 def _place(config: Config) -> _Place:
-    database, _, ledger = config.storage.database.partition(":///")
-    kind, _, blobs = config.storage.blobs.partition("://")
-    if (database, kind) != ("sqlite", "file"):
+    ledger, blobs = config.storage.ledger, config.storage.folder
+    if ledger is None or blobs is None:
         raise ValueError(_EMBEDDED)
-    return _Place(Path(ledger), Path(blobs))
+    return _Place(ledger, blobs)
 
 
 def _copy(blobs: Iterable[Named], source: Path, target: Path) -> Copied:

@@ -17,17 +17,15 @@ def data_folder(config: Config) -> Path | None:
 
     With PostgreSQL and a folder for the bytes it is the data folder; who works on that ledger, the database tells.
     """
-    scheme, _, ledger = config.storage.database.partition(":///")
-    if scheme == "sqlite":
-        return Path(ledger).parent
-    return Path(config.data) if config.storage.blobs.startswith("file:") else None
+    if config.storage.ledger is not None:
+        return config.storage.ledger.parent
+    return Path(config.data) if config.storage.folder is not None else None
 
 
 def folders(config: Config) -> list[Path]:
     """Where bytes are written on this machine: the folders of ledger and blobs, as far as they lie in folders."""
-    scheme, _, ledger = config.storage.database.partition(":///")
-    kind, _, blobs = config.storage.blobs.partition("://")
-    return [*([Path(ledger).parent] if scheme == "sqlite" else []), *([Path(blobs)] if kind == "file" else [])]
+    ledger, blobs = config.storage.ledger, config.storage.folder
+    return [*([ledger.parent] if ledger else []), *([blobs] if blobs else [])]
 
 
 def lock(folder: Path) -> int:

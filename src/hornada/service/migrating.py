@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from hornada.config import Config
 from hornada.core.clock import SystemClock
@@ -15,7 +14,8 @@ _NOTHING = Version(0, migration.steps()[-1].number, 0, tuple(step.number for ste
 
 async def look(config: Config) -> Version:
     """Where it stands; a SQLite file that is missing is not made. Raises Unavailable and Broken."""
-    if _missing(config):
+    ledger = config.storage.ledger
+    if ledger is not None and not ledger.exists():
         return _NOTHING
     async with _opened(config) as db, db.read() as tx:
         return await migration.version(tx)
@@ -26,11 +26,6 @@ async def migrate(config: Config) -> list[str]:
     topics = {step.number: step.topic for step in migration.steps()}
     async with _opened(config) as db:
         return [f"{number}, {topics[number]}" for number in await db.migrate()]
-
-
-def _missing(config: Config) -> bool:
-    kind, _, path = config.storage.database.partition(":///")
-    return kind == "sqlite" and not Path(path).exists()
 
 
 @asynccontextmanager

@@ -3,7 +3,6 @@
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from hornada.blobs import open_blobs
 from hornada.config import Config
@@ -21,7 +20,9 @@ async def move(source: Config, target: Config, tell: Callable[[str], None]) -> N
     """
     if source.storage.database == target.storage.database or source.storage.blobs == target.storage.blobs:
         raise ValueError("source and target have the same database or the same blobs")
-    _check_there(source)
+    ledger = source.storage.ledger
+    if ledger is not None and not ledger.exists():
+        raise ValueError(f"there is no ledger at {ledger}")
     async with _opened(source) as old, _opened(target) as new:
         async with old.db.read() as tx:
             await migration.require(tx)
@@ -31,16 +32,10 @@ async def move(source: Config, target: Config, tell: Callable[[str], None]) -> N
         await moving.move(old, new, tell)
 
 
-def _check_there(source: Config) -> None:
-    kind, _, path = source.storage.database.partition(":///")
-    if kind == "sqlite" and not Path(path).exists():
-        raise ValueError(f"there is no ledger at {path}")
-
-
 @asynccontextmanager
 async def _opened(config: Config) -> AsyncIterator[Place]:
     folder = data_folder(config)
-    held = None if folder is None else lock(Path(folder))
+    held = None if folder is None else lock(folder)
     db = await connect(config.storage.database, SystemClock())
     try:
         yield Place(db, open_blobs(config.storage.blobs))

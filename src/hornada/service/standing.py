@@ -58,9 +58,8 @@ class Standing:
 
 def _ground(config: Config) -> list[Path]:
     """What must stay where it is: the data folder, and the ledger if it is a file."""
-    scheme, _, path = config.storage.database.partition(":///")
-    folder = data_folder(config)
-    return [*([folder] if folder else []), *([Path(path)] if scheme == "sqlite" else [])]
+    folder, ledger = data_folder(config), config.storage.ledger
+    return [*([folder] if folder else []), *([ledger] if ledger else [])]
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
