@@ -117,10 +117,10 @@ async def test_a_file_that_the_plan_has_no_room_for_is_told(tmp_path: Path) -> N
 
 
 async def test_an_organization_checks_so_many_files_at_once(site: Site) -> None:
-    arrived, go = asyncio.Event(), asyncio.Event()
+    arrived, go = asyncio.Semaphore(0), asyncio.Event()
 
     async def slowly() -> AsyncIterator[bytes]:
-        arrived.set()
+        arrived.release()
         await go.wait()
         yield LINE
 
@@ -128,8 +128,8 @@ async def test_an_organization_checks_so_many_files_at_once(site: Site) -> None:
     calls = [
         asyncio.create_task(site.client.post(path, params=query, headers=JSONL, content=slowly())) for _ in range(2)
     ]
-    await arrived.wait()
-    await asyncio.sleep(0.05)
+    for _ in calls:
+        await arrived.acquire()
     assert error(await check(site, LINE))[:2] == (429, "rate_limit_exceeded")
     go.set()
     assert [told(await call)["valid"] for call in calls] == [True, True]
