@@ -208,3 +208,8 @@ def test_the_priority_of_lines_is_set_and_kept(admin: Admin) -> None:
     words = ("model", "set", "ranked", "--json")
     assert found(admin(*words, "--upstream", "http://127.0.0.1:1/v1", "--batch-priority", "10"))["batch_priority"] == 10
     assert found(admin(*words, "--reserve", "1"))["batch_priority"] == 10
+
+
+def test_a_ledger_that_a_command_makes_is_told(alone: Admin) -> None:
+    assert "; there is no ledger yet: making sqlite:///" in alone("org", "list").stderr
+    assert "; opening sqlite:///" in alone("org", "list").stderr

@@ -1,10 +1,13 @@
 """The seam, on both databases."""
 
 import asyncio
+import sys
 
 import pytest
 
+from hornada.core.clock import SystemClock
 from hornada.core.errors import Unavailable
+from hornada.store import connect
 from hornada.store.database import Database, Tx
 from tests.conftest import Hands
 
@@ -212,3 +215,10 @@ async def test_a_writer_cancelled_while_it_waits_its_turn_does_not_take_it(db: D
             await task
     await put(db, "c")
     assert await names(db) == ["a", "c"]
+
+
+async def test_what_postgresql_needs_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "hornada.store.postgres", raising=False)
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(ValueError, match=r"pip install 'hornada\[postgres\]'"):
+        await connect("postgresql://u@h/d", SystemClock())

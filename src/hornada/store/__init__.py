@@ -19,7 +19,8 @@ async def connect(url: str, clock: Clock, connections: int = 8) -> Database:
     ``clock`` is another than the machine's: then that is bound, so that a test can set it. ``connections``: the most
     that PostgreSQL gets.
 
-    Raises ValueError for any other URL; Unavailable when a file cannot be opened (PostgreSQL: at the first use).
+    Raises ValueError for any other URL, and where what PostgreSQL needs is not installed; Unavailable when a file
+    cannot be opened (PostgreSQL: at the first use).
     """
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
@@ -27,8 +28,11 @@ async def connect(url: str, clock: Clock, connections: int = 8) -> Database:
 
         return await Sqlite.open(Path(rest[1:]), clock)
     if scheme in {"postgresql", "postgres"}:
-        from hornada.store.postgres import Postgres
-
+        try:
+            from hornada.store.postgres import Postgres
+        except ModuleNotFoundError as error:
+            message = f"postgresql:// needs the extra postgres: pip install 'hornada[postgres]' ({error})"
+            raise ValueError(message) from None
         return Postgres(url, None if isinstance(clock, SystemClock) else clock, connections)
     message = f"a database is sqlite:///file or postgresql://user@host/name, not {scheme}://…"
     raise ValueError(message)

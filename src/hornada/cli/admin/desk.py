@@ -96,12 +96,16 @@ def opened(url: str | None, key: str | None, config: Path | None, data: str | No
         return
     from hornada.service.lock import Locked
 
-    sys.stderr.write(f"No server answers calls at {at}; opening {found.storage.database.split('@')[-1]}\n")
+    kind, _, path = found.storage.database.partition(":///")
+    does = "opening" if kind != "sqlite" or Path(path).exists() else "there is no ledger yet: making"
+    sys.stderr.write(f"No server answers calls at {at}; {does} {found.storage.database.split('@')[-1]}\n")
     try:
         with local(found, key) as ask:
             yield Desk(ask)
     except Locked as error:
         raise Refused(f"{error}, but not at {at}: say where it listens with --url.") from None
+    except ValueError as error:
+        raise Refused(str(error)) from error
     except HornadaError as error:
         raise Unreached(str(error)) from error
 
