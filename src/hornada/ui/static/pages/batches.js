@@ -1,6 +1,6 @@
 // The list of batches, newest first, narrowed by status.
 import { LIVE, STATUSES, live, nameOf, page } from "../lib/batch.js";
-import { html, useState } from "../lib/html.js";
+import { html } from "../lib/html.js";
 import { money, number, t } from "../lib/i18n.js";
 import { usePages } from "../lib/load.js";
 import { narrow, to } from "../lib/route.js";
@@ -75,9 +75,8 @@ export function Batches({ query }) {
 }
 
 function List({ filter }) {
-  const [organization] = useState("");
   const pages = usePages(
-    (after, abort) => page({ status: FILTERS[filter], after, organization }, abort),
+    (after, abort) => page({ status: FILTERS[filter], after }, abort),
     [filter],
     (data) => (data?.data.some(live) ? 3000 : 15_000),
   );
