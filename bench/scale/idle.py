@@ -15,7 +15,7 @@ _ASKED = (
     "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()",
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
 )
-_SETTLED_S, _WATCHED_S = 8.0, 20.0
+_SETTLED_S, _WATCHED_S = 12.0, 20.0
 
 
 async def _asked(url: str) -> tuple[int, int]:

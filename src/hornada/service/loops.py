@@ -119,7 +119,7 @@ class Loops:
         """Who reacts to what."""
         parts, on = self._parts, self._parts.news.on
         on(Topic.CREATED, self._validate.ring)
-        on(Topic.READY, self._dispatch.ring, self._watch.ring, self._spend.ring)
+        on(Topic.READY, self._dispatch.ring, self._attend)
         on(Topic.STOPPED, self._stop, _deaf(self._dispatch), _deaf(self._finalize))
         on(Topic.PAUSED, parts.dispatcher.give_up, _deaf(self._dispatch))
         on(Topic.DRAINED, self._finalize.ring)
@@ -134,6 +134,12 @@ class Loops:
             parts.sharing.on_room = self._dispatch.ring
         parts.budget.bell(self._dispatch.ring)
         parts.budget.on_used = self._spend.ring
+
+    def _attend(self) -> None:
+        """Lines are to run: whoever looks after those of all processes begins now, and others when they hold some."""
+        if self._first:
+            self._watch.ring()
+            self._spend.ring()
 
     def _stop(self, batch: str, reason: str) -> None:
         self._parts.dispatcher.stop_batch(batch, StopReason(reason))
