@@ -21,7 +21,7 @@ OTHER = "other"
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class Counted(Struct, frozen=True, kw_only=True):
     """What was counted of a running batch: lines that ended, in micro-units what they cost, and failed ones by code.
 
     ``short`` and ``long``: the lines of the buckets that began within SHORT_S and LONG_S.
@@ -47,18 +47,18 @@ class Progress(Struct, frozen=True, kw_only=True):
     waiting_for: str | None = None
 
 
-def progress(batch: Batch, run: Run, now: int, waiting_for: str | None = None) -> Progress:
+def progress(batch: Batch, counted: Counted, now: int, waiting_for: str | None = None) -> Progress:
     """How a live batch gets on; ``now`` in microseconds since 1970."""
     counts = batch.counts
     left = counts.total - counts.completed - counts.failed
-    rate = _rate(batch, run, now) if batch.status is Status.IN_PROGRESS else None
+    rate = _rate(batch, counted, now) if batch.status is Status.IN_PROGRESS else None
     runs = rate and not batch.paused and batch.stop is None
     return Progress(
         rate=None if rate is None else round(rate, 3),
         eta=math.ceil(left / rate) if rate and runs else None,
-        cost=run.cost,
-        estimated_cost=run.cost + run.cost * left // counts.completed if counts.completed else None,
-        failures=most(run.failures),
+        cost=counted.cost,
+        estimated_cost=counted.cost + counted.cost * left // counts.completed if counts.completed else None,
+        failures=most(counted.failures),
         waiting_for=waiting_for,
     )
 
@@ -107,11 +107,11 @@ class _Body(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Body).decode
 
 
-def _rate(batch: Batch, run: Run, now: int) -> float:
+def _rate(batch: Batch, counted: Counted, now: int) -> float:
     """Lines a second within the last minute; where they were few, within ten, or since the batch began."""
     began = batch.in_progress_at or now
     done = batch.counts.completed + batch.counts.failed
-    for seconds, lines in ((SHORT_S, run.short), (LONG_S, run.long)):
+    for seconds, lines in ((SHORT_S, counted.short), (LONG_S, counted.long)):
         start = since(now, seconds)
         if lines >= _ENOUGH or began >= start:
             return lines / max(1.0, (now - max(start, began)) / SECOND)

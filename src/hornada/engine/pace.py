@@ -5,11 +5,11 @@ from typing import Protocol
 
 from hornada.core.batch import TERMINAL, Batch, Status
 from hornada.core.clock import Clock
-from hornada.core.progress import Progress, Run, ended, progress
+from hornada.core.progress import Counted, Progress, ended, progress
 from hornada.store import progress as rows
 from hornada.store.database import Database, Tx
 
-_NOTHING = Run()
+_NOTHING = Counted()
 
 
 class WaitingFor(Protocol):
@@ -45,7 +45,7 @@ class Pace:
         held: Collection[str] = ()
         if self._ask is not None:
             held = await self._ask([batch for batch in batches if batch.status is Status.IN_PROGRESS])
-        runs: dict[str, Run] = {}
+        runs: dict[str, Counted] = {}
         if live and tx is not None:
             runs = await rows.of(tx, live, now)
         elif live:

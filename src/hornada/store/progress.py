@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec import Struct
 
-from hornada.core.progress import BUCKET_S, LONG_S, SHORT_S, Run, most, since
+from hornada.core.progress import BUCKET_S, LONG_S, SHORT_S, Counted, most, since
 from hornada.store.database import Tx, Value
 from hornada.store.listed import listed
 
@@ -44,7 +44,7 @@ async def add(tx: Tx, worker: str, steps: Mapping[str, Step]) -> None:
         )
 
 
-async def of(tx: Tx, batches: Collection[str], now: int) -> dict[str, Run]:
+async def of(tx: Tx, batches: Collection[str], now: int) -> dict[str, Counted]:
     """What was counted of running batches; ``now`` in microseconds since 1970."""
     if not batches:
         return {}
@@ -60,7 +60,7 @@ async def of(tx: Tx, batches: Collection[str], now: int) -> dict[str, Run]:
     )
     failures = await _failures(tx, batches)
     return {
-        row["batch"]: Run(
+        row["batch"]: Counted(
             short=row["short"], long=row["long"], cost=row["cost"], failures=failures.get(row["batch"], {})
         )
         for row in rows
