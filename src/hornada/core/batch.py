@@ -76,8 +76,8 @@ TRANSITIONS: dict[tuple[Status, Event], Status] = {
 }
 """(status, event) -> next status; a pair that is missing cannot happen. See ``after`` for the one exception.
 
-CANCELLING and FINALIZING take ACCEPT and REJECT because a file cancelled or expired before it was checked still is
-(contract 5): until then it has no chunks, and ``checked`` on the batch is false.
+CANCELLING and FINALIZING take ACCEPT and REJECT because a file cancelled or expired before it was checked still
+is: until then it has no chunks, and ``checked`` on the batch is false.
 """
 
 

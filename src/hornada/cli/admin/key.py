@@ -19,7 +19,8 @@ def create(
     desk: Desk,
     org: OrgArgument,
     member: Annotated[
-        str | None, typer.Option("--member", metavar="MEMBER", help="Id or name of its member; else who calls, or the only one.")
+        str | None,
+        typer.Option("--member", metavar="MEMBER", help="Id or name of its member; else who calls, or the only one."),
     ] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What the key is called.")] = "key",
     model: Annotated[
