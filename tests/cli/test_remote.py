@@ -133,7 +133,12 @@ def test_batches_are_listed_and_cancelled(shell: Shell, models: ModelServer) -> 
     code, out, _ = shell("list", "--limit", "1")
     assert (code, out.splitlines()[0].split()) == (0, ["BATCH", "STATUS", "LINES", "FAILED", "CREATED", "MODEL"])
     assert out.splitlines()[1].startswith(batch)
+    code, _, said = shell("pause", batch)
+    assert (code, f"{batch} paused: " in said) == (0, True), said
+    assert json.loads(shell("resume", batch, "--json")[1])["id"] == batch
+    assert shell("pause", "batch_none")[0] == 2
     assert shell("cancel", batch)[0] == 0
+    assert shell("resume", batch)[0] in {0, 2}
     models.gate.set()
     code, _, said = shell("watch", batch)
     assert (code, "cancelled: 9 of 9 lines" in said) == (1, True), said

@@ -7,7 +7,7 @@ import typer
 from hornada import __version__
 from hornada.cli.admin import app as admin
 from hornada.cli.backup import backup, restore
-from hornada.cli.batches import LIST_EXAMPLES, RETRY_EXAMPLES, cancel, list_batches, retry
+from hornada.cli.batches import LIST_EXAMPLES, RETRY_EXAMPLES, cancel, list_batches, pause, resume, retry
 from hornada.cli.files import CHECK_EXAMPLES, ESTIMATE_EXAMPLES, SPLIT_EXAMPLES, check, estimate, split
 from hornada.cli.migrate import migrate
 from hornada.cli.move import move
@@ -37,6 +37,8 @@ app.command("watch", epilog=examples(*WATCH_EXAMPLES))(watch)
 app.command("results", epilog=examples(*RESULTS_EXAMPLES))(results)
 app.command("retry", epilog=examples(*RETRY_EXAMPLES))(retry)
 app.command("cancel")(cancel)
+app.command("pause")(pause)
+app.command("resume")(resume)
 app.command("list", epilog=examples(*LIST_EXAMPLES))(list_batches)
 app.command("check", epilog=examples(*CHECK_EXAMPLES))(check)
 app.command("split", epilog=examples(*SPLIT_EXAMPLES))(split)

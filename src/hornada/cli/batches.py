@@ -1,4 +1,4 @@
-"""``hornada retry``, ``cancel`` and ``list``."""
+"""``hornada retry``, ``cancel``, ``pause``, ``resume`` and ``list``."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -69,11 +69,34 @@ def cancel(
 ) -> None:
     """End a batch. What is done stays, and what runs at this moment is finished."""
     with told():
-        found = connect(base_url, api_key).cancel(batch)
-        if as_json:
-            show(found.raw)
-        else:
-            say(f"{found.id} {found.status.replace('_', ' ')}: {found.completed} of {found.total} lines are answered.")
+        _tell(connect(base_url, api_key).cancel(batch), as_json=as_json)
+
+
+def pause(
+    batch: BatchArgument, base_url: BaseUrlFlag = None, api_key: ApiKeyFlag = None, as_json: JsonFlag = False
+) -> None:
+    """Start no more lines of a batch for now (Hornada only).
+
+    It expires all the same. ``hornada resume`` goes on with it.
+    """
+    with told():
+        _tell(connect(base_url, api_key).pause(batch), "paused", as_json=as_json)
+
+
+def resume(
+    batch: BatchArgument, base_url: BaseUrlFlag = None, api_key: ApiKeyFlag = None, as_json: JsonFlag = False
+) -> None:
+    """Go on with a paused batch (Hornada only)."""
+    with told():
+        _tell(connect(base_url, api_key).resume(batch), as_json=as_json)
+
+
+def _tell(found: "Batch", word: str | None = None, *, as_json: bool) -> None:
+    if as_json:
+        show(found.raw)
+        return
+    now = word or found.status.replace("_", " ")
+    say(f"{found.id} {now}: {found.completed} of {found.total} lines are answered.")
 
 
 def list_batches(

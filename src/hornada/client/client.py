@@ -223,6 +223,14 @@ class Client:
         """Asks for the end of a batch; what runs may still be finished."""
         return read_batch(self._wire.post("batches", batch_id, "cancel"))
 
+    def pause(self, batch_id: str) -> Batch:
+        """No further line starts until ``resume``; only a Hornada has that."""
+        return read_batch(self._wire.post("batches", batch_id, "pause"))
+
+    def resume(self, batch_id: str) -> Batch:
+        """Lines of a paused batch start again."""
+        return read_batch(self._wire.post("batches", batch_id, "resume"))
+
     def list(self, *, limit: int | None = None) -> Iterator[Batch]:
         """The batches that the key may see, newest first; ``limit`` None: all."""
         given, after, seen = 0, None, set[str]()
