@@ -13,12 +13,13 @@ from typing import Self
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from bench.process import Process
+from bench.process import NotReady, Process
 
 BUCKET = "hornada"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "hornada", "AWS_SECRET_ACCESS_KEY": "secret-of-the-tests"}
 _PORTS = ("master", "volume", "filer", "s3", "admin")
 _READY_S = 60.0
+_TRIES = 2
 
 
 def program() -> str | None:
@@ -30,14 +31,12 @@ class ObjectStore:
     """The server, startable again and again on the same data and ports."""
 
     def __init__(self, weed: str, folder: Path, *, listens: str = "127.0.0.1") -> None:
-        names = [f"{name}.port{kind}" for name in _PORTS for kind in ("", ".grpc")]
-        self._ports = dict(zip(names, _free_ports(len(names)), strict=True))
+        self._ports = _free_ports()
         self._folder = folder
         self._numbers = itertools.count()
         self._command = [weed, "mini", f"-dir={folder / 'data'}", "-ip=127.0.0.1", f"-ip.bind={listens}"]
         self._command += ["-master.telemetry=false", "-webdav=false", "-admin.ui=false", f"-bucket={BUCKET}"]
         self._command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-volume.max=16", "-s3.autoCreateBucket=false"]
-        self._command += [f"-{name}={port}" for name, port in self._ports.items()]
         self._process: Process | None = None
         (folder / "data").mkdir(parents=True)
 
@@ -57,7 +56,8 @@ class ObjectStore:
 
     def start(self) -> None:
         """Starts it and waits until it answers."""
-        self._process = Process(self._command, self._folder / "weed.log", CREDENTIALS)
+        ports = [f"-{name}={port}" for name, port in self._ports.items()]
+        self._process = Process([*self._command, *ports], self._folder / "weed.log", CREDENTIALS)
         self._process.until(self._answers, _READY_S)
 
     def kill(self) -> None:
@@ -92,6 +92,14 @@ class ObjectStore:
         return True
 
     def __enter__(self) -> Self:
+        for _ in range(_TRIES):
+            try:
+                self.start()
+            except NotReady:  # somebody else took a port between the look and the start
+                self.kill()
+                self._ports = _free_ports()
+            else:
+                return self
         self.start()
         return self
 
@@ -101,10 +109,11 @@ class ObjectStore:
         self.kill()
 
 
-def _free_ports(number: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+def _free_ports() -> dict[str, int]:
+    names = [f"{name}.port{kind}" for name in _PORTS for kind in ("", ".grpc")]
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in names]
     try:
-        return [int(probe.getsockname()[1]) for probe in probes]
+        return {name: int(probe.getsockname()[1]) for name, probe in zip(names, probes, strict=True)}
     finally:
         for probe in probes:
             probe.close()
