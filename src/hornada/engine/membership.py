@@ -84,7 +84,10 @@ class Membership:
         return sum(n for role, n in self.crew.roles.items() if role != "api")
 
     async def once(self) -> bool:
-        """Renews the lease, or joins; never more to do at once. Raises Unavailable when it cannot."""
+        """Renews the lease, or joins; never more to do at once. Raises Unavailable when it cannot.
+
+        A database that is only slow is no trouble as long as the lease holds: the next beat asks again.
+        """
         if self._joined and not self.fresh:
             self._sure_since = math.inf
             self._brake.hold(_NAME, "this process could not renew its lease in time")
@@ -93,6 +96,8 @@ class Membership:
             async with asyncio.timeout(self._ttl_s / 3):
                 await self._renew()
         except TimeoutError:
+            if self.fresh:
+                return False
             raise Unavailable("the database did not answer in time") from None
         self._good_until = asked + _SAFE * self._ttl_s
         self._sure_since = min(self._sure_since, asked)
