@@ -3,7 +3,7 @@
 import gc
 import sys
 
-_SWITCH_S = 0.0005
+_SWITCH_S = 0.0002
 _YOUNG = 20_000
 
 
