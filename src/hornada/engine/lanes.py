@@ -34,6 +34,8 @@ Attempt = Callable[[Held, int], Awaitable[Result]]
 
 _PACE_S = 0.5
 """How often the pace of a model is measured, in seconds."""
+_STARTS = 16
+"""Lanes that start in one turn of the event loop: hundreds of connections at once would hold up everybody else."""
 
 
 class Lanes:
@@ -67,7 +69,7 @@ class Lanes:
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._closed = False
+        self._closed = self._pumping = False
         self.health = Health(clock, gate.name)
         self.low = 0
         self.waiting = 0
@@ -129,8 +131,10 @@ class Lanes:
             self._timer.cancel()
 
     def pump(self) -> None:
-        """Starts as many lanes as there are slots and lines."""
-        while self.waiting > 0 and not self._closed and self._may_start() and self._gate.try_line():
+        """Starts as many lanes as there are slots and lines; a few in a turn of the loop, for each may dial."""
+        for _ in range(_STARTS):
+            if self.waiting <= 0 or self._closed or not self._may_start() or not self._gate.try_line():
+                return
             item = self._pop()
             if item is None:
                 self._gate.line_done()
@@ -138,6 +142,13 @@ class Lanes:
             task = asyncio.get_running_loop().create_task(self._lane(*item))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+        if not self._pumping:
+            self._pumping = True
+            asyncio.get_running_loop().call_soon(self._pump_on)
+
+    def _pump_on(self) -> None:
+        self._pumping = False
+        self.pump()
 
     async def _lane(self, held: Held, line: int) -> None:
         """Sends one line after another on one slot for as long as both are there."""
