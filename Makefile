@@ -3,8 +3,6 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-# tests wait for processes more than they compute
-JOBS ?= $(shell echo $$(( $$(nproc) + 1 )))
 DEV := .venv/.stamp-dev
 MODEL := .venv/.stamp-model
 DEPLOY := .venv/.stamp-deploy
@@ -27,7 +25,7 @@ demo: $(DEV) $(MODEL) ## Run a real batch against a real small model
 	@$(BIN)/python -m demo.run
 
 test: check $(DEPLOY) ## Run the checks and all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests
+	$(BIN)/python -m pytest -n auto --dist loadfile tests
 
 acceptance: $(DEV) ## Run the clients that are too large for CI, in environments built under build/
 	$(BIN)/python -m pytest -m heavy tests/acceptance

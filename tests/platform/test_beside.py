@@ -41,6 +41,7 @@ def column(url: str, sql: str) -> set[Any]:
 
 def test_it_pauses_and_resumes_what_runs_and_no_lease_ends(fleet: Fleet, work: Work) -> None:
     api, worker = fleet.add("api", ttl_s=15), fleet.add("worker", ttl_s=15)
+    until(lambda: len(column(fleet.url, "SELECT id FROM worker")) == 2)
     alive = column(fleet.url, "SELECT id FROM worker")
     batch = api.client.submit(work.lines(200, delay=1))
     until(lambda: work.calls() >= 8)
