@@ -11,7 +11,6 @@ import pytest
 
 from bench.client import Client, granted
 from bench.hornada import Hornada, answers, model, settings, table
-from tests.conftest import weed_or_not
 from tests.database_server import DatabaseServer
 from tests.object_store import CREDENTIALS, ObjectStore
 from tests.platform.operator import Ended, ended, half_way
@@ -20,20 +19,6 @@ from tests.platform.work import Work
 PATIENCE_S = 60.0
 CAPACITY = 8
 LOCK = 0x686F726F
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[DatabaseServer]:
-    """A PostgreSQL that these tests stop and start."""
-    with DatabaseServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """An S3 server that these tests stop and start."""
-    with ObjectStore(weed_or_not(), tmp_path_factory.mktemp("bucket")) as store:
-        yield store
 
 
 @pytest.fixture

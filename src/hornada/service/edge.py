@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hornada.config.certificates import no_passphrase
+from hornada.service.reload import Stamp, stamp
 
 log = logging.getLogger("hornada")
 
@@ -19,7 +20,7 @@ HEAD_BYTES = 64 * 1024
 """So much of a head, or of what may follow a body, may come before it is whole; what one read brings is beside it."""
 _PREFLIGHT_S = 3600
 
-_Stamps = tuple[tuple[int, int, int], ...]
+_Stamps = tuple[Stamp, Stamp]
 
 
 def shared(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
@@ -112,8 +113,5 @@ class Renewal:
             log.info("the certificate in %s was renewed", certificate)
 
     def _stamps(self) -> _Stamps | None:
-        try:
-            found = [Path(file).stat() for file in self._files]
-        except OSError:
-            return None
-        return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in found)
+        certificate, key = (stamp(Path(file)) for file in self._files)
+        return None if certificate is None or key is None else (certificate, key)

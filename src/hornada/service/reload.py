@@ -19,7 +19,7 @@ LIVE = ("models", "aliases", "plans", "limits", "upstream", "upstream_api_key", 
 _ONCE = "bootstrap"
 """Means something only to an empty ledger."""
 
-_Stamp = tuple[int, int, int]
+Stamp = tuple[int, int, int]
 
 
 class Reloader:
@@ -29,7 +29,7 @@ class Reloader:
         self._running = config
         self._origin = origin
         self._apply = apply
-        self._seen = _stamp(origin.file)
+        self._seen = stamp(origin.file)
         self._asked = False
 
     def ask(self) -> None:
@@ -38,7 +38,7 @@ class Reloader:
 
     async def once(self) -> bool:
         """Reads the configuration if it may have changed; never more to do at once."""
-        seen = _stamp(self._origin.file)
+        seen = stamp(self._origin.file)
         if self._asked or (seen is not None and seen != self._seen):  # an editor may be about to put it in its place
             self._seen, asked, self._asked = seen, self._asked, False
             await self._read(asked=asked)
@@ -88,8 +88,8 @@ def _live(running: Config, found: Config) -> Config:
     return replace(running, server=server, **whole)
 
 
-def _stamp(file: Path | None) -> _Stamp | None:
-    """What tells one state of the file from another; None while there is none."""
+def stamp(file: Path | None) -> Stamp | None:
+    """What tells one state of a file from another; None while there is none."""
     if file is None:
         return None
     try:
