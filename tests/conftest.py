@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -12,6 +13,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from bench.client import Client
+from bench.hornada import answers
+from bench.process import Process, free_port
 from hornada.core.clock import SECOND
 from hornada.store import connect
 from hornada.store.database import Database
@@ -135,3 +139,14 @@ async def _statement(url: str, sql: str) -> None:
     connection = await asyncpg.connect(url)
     await connection.execute(sql)
     await connection.close()
+
+
+@pytest.fixture(scope="session")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """The mock model server; a client of its root."""
+    port = free_port()
+    client = Client(f"http://127.0.0.1:{port}")
+    log = tmp_path_factory.mktemp("backend") / "backend.log"
+    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
+        process.until(lambda: answers(client, "/health"), 20)
+        yield client

@@ -10,10 +10,8 @@ import pytest
 from bench.client import Client
 from bench.hornada import KEY, Hornada, table
 from tests.listener import ALLOWED, Listener, listening
-from tests.seed.conftest import Serve, backend
+from tests.seed.conftest import Serve
 from tests.seed.guide import Guide, configuration
-
-__all__ = ["backend"]
 
 MOUNTED = {
     "/v1": "infernode",

@@ -1,6 +1,5 @@
 """A mock model server, a real ``hornada serve`` with an operator's key, and several that share a ledger."""
 
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.client import Client
-from bench.hornada import Hornada, answers, model, settings, table
-from bench.process import Process, free_port
+from bench.hornada import Hornada, model, settings, table
 from tests.conftest import weed_or_not
 from tests.database_server import DatabaseServer
 from tests.object_store import ObjectStore
@@ -18,17 +16,6 @@ from tests.platform.operator import OPERATOR_KEY, Operator, configuration
 from tests.platform.work import Work
 
 CAPACITY = 8
-
-
-@pytest.fixture(scope="session")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """The mock model server; a client of its root."""
-    port = free_port()
-    client = Client(f"http://127.0.0.1:{port}")
-    log = tmp_path_factory.mktemp("backend") / "backend.log"
-    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
-        process.until(lambda: answers(client, "/health"), 20)
-        yield client
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """A mock model server and a real ``hornada serve`` in front of it, or several that are set up otherwise."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,24 +8,12 @@ from typing import Any
 import pytest
 
 from bench.client import Client
-from bench.hornada import KEY, Hornada, answers
-from bench.process import Process, free_port
+from bench.hornada import KEY, Hornada
 from tests.seed.guide import BASES, Guide, configuration
 from tests.seed.platform import OPERATOR_KEY, Platform
 
 Serve = Callable[..., Hornada]
 At = Callable[[Hornada], Guide]
-
-
-@pytest.fixture(scope="session")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """The mock model server; a client of its root."""
-    port = free_port()
-    client = Client(f"http://127.0.0.1:{port}")
-    log = tmp_path_factory.mktemp("backend") / "backend.log"
-    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
-        process.until(lambda: answers(client, "/health"), 20)
-        yield client
 
 
 @pytest.fixture(scope="session")

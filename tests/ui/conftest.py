@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,8 +11,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from bench.client import Client
-from bench.hornada import Hornada, answers, model, settings, table
-from bench.process import Process, free_port
+from bench.hornada import Hornada, model, settings, table
 from tests.ui.visitor import FLAGS, OPERATOR_KEY, Visitor
 
 Visit = Callable[..., Visitor]
@@ -33,17 +31,6 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield started
         started.close()
-
-
-@pytest.fixture(scope="session")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """The mock model server; a client of its root."""
-    port = free_port()
-    client = Client(f"http://127.0.0.1:{port}")
-    log = tmp_path_factory.mktemp("backend") / "backend.log"
-    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
-        process.until(lambda: answers(client, "/health"), 20)
-        yield client
 
 
 def configuration(backend: Client) -> str:
