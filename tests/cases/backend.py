@@ -13,6 +13,7 @@ Text means the last user message (or its text parts), ``prompt`` or ``input``. W
     @@{"sse": true}                                   an event stream though none was asked for
     @@{"drop": true, "times": 1}                      close the connection in the middle of the body
     @@{"hang": 30}                                    accept, then say nothing for that long
+    @@{"hold": "word"}                                wait until ``POST /__open`` with that word as body, then answer
 
 ``GET /__stats`` tells what arrived (calls by text, models, paths, headers, raw bodies, peak concurrency);
 ``POST /__reset`` forgets it. After ``POST /__gauge``, ``/metrics`` says how many calls it is at, as vLLM does. Run as
@@ -31,6 +32,8 @@ from tests.cases.answers import Directive, Json, answer, directive, refusal, tex
 
 MODELS = ("m-chat", "m-other", "m-nobatch", "m-text", "m-embed")
 KEY_LENGTH = 400
+HOLD_S = 60.0
+"""How long a held call waits at most, in seconds: longer than a test, not for ever."""
 
 
 class Stats:
@@ -39,6 +42,8 @@ class Stats:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.gauge = False
+        self.opened: set[str] = set()
+        self.open = threading.Condition(self.lock)
         self.reset()
 
     def reset(self) -> None:
@@ -62,6 +67,17 @@ class Stats:
                 shown = raw[:20000].decode("utf-8", "backslashreplace")
                 seen["log"].append({"text": key, "path": path, "headers": headers, "raw": shown, "bytes": len(raw)})
             return before
+
+    def hold(self, word: str) -> None:
+        """Returns when ``word`` is let through."""
+        with self.open:
+            self.open.wait_for(lambda: word in self.opened, HOLD_S)
+
+    def let(self, word: str) -> None:
+        """Lets those through that are held by ``word``, now and later."""
+        with self.open:
+            self.opened.add(word)
+            self.open.notify_all()
 
     def depart(self) -> None:
         """A call is over."""
@@ -117,6 +133,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 STATS.reset()
             self.put(200, {})
             return
+        if self.path == "/__open":
+            STATS.let(raw.decode())
+            self.put(200, {})
+            return
         if self.path == "/__gauge":
             STATS.gauge = True
             self.put(200, {})
@@ -137,6 +157,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def obey(self, request: Json, text: str, asked: Directive, before: int) -> None:
         """Answers as the directive says; its fault only the first ``times`` times."""
         time.sleep(float(asked.get("delay", 0)))
+        if "hold" in asked:
+            STATS.hold(str(asked["hold"]))
         if "times" in asked and before >= int(asked["times"]):
             self.put(*answer(self.path, request, text, asked))
         elif asked.get("hang"):
