@@ -7,7 +7,7 @@ import pytest
 from bench.client import Client
 from bench.hornada import Hornada
 from tests.openai.conftest import MOUNTED, opened
-from tests.seed.guide import Guide, Json, chat, jsonl, many_slow, mark, refused
+from tests.seed.guide import Guide, Json, chat, jsonl, mark, refused
 
 BASES = [path for path in MOUNTED if path != "/v1"]
 PAIRS = list(itertools.product(BASES, BASES))
@@ -75,8 +75,8 @@ def test_a_file_of_one_is_the_input_of_a_batch_of_the_other(maker: Guide, user: 
 
 
 def test_a_batch_is_cancelled(maker: Guide, user: Guide) -> None:
-    batch = maker.start(many_slow(20))
-    assert user.cancel(batch).json["status"] == "cancelling"
+    with maker.held() as batch:
+        assert user.cancel(batch).json["status"] == "cancelling"
     seen = [guide.end(batch) for guide in (user, maker)]
     assert [ended.batch["status"] for ended in seen] == ["cancelled"] * 2
     assert [len(ended.output) + len(ended.error) for ended in seen] == [20] * 2

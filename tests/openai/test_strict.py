@@ -5,7 +5,7 @@ import pytest
 
 from bench.hornada import KEY, Hornada
 from tests.openai.conftest import MOUNTED, SLASHED
-from tests.seed.guide import Guide, chat, jsonl, many_slow, mark, refused, several
+from tests.seed.guide import Guide, chat, jsonl, mark, refused, several
 
 pytestmark = pytest.mark.parametrize("base", [path for path, name in MOUNTED.items() if name != "novita"])
 
@@ -47,8 +47,9 @@ def test_a_failed_and_a_cancelled_batch(sdk: openai.OpenAI, guide: Guide) -> Non
     failed = sdk.batches.retrieve(guide.run(jsonl("{")).batch["id"])
     assert failed.errors is not None
     assert [(found.code, found.line) for found in failed.errors.data or []] == [("invalid_json_line", 1)]
-    stopped = sdk.batches.cancel(guide.start(many_slow(20))["id"])
-    assert stopped.status == "cancelling"
+    with guide.held() as batch:
+        stopped = sdk.batches.cancel(batch["id"])
+        assert stopped.status == "cancelling"
     guide.client.finish(stopped.id, 60)
     assert sdk.batches.retrieve(stopped.id).status == "cancelled"
 

@@ -2,7 +2,8 @@
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ def configuration(backend: Client, *, more: str = "", plan: Json | None = None, 
     ]
     models.append(model("m-share", upstream, endpoints=[CHAT], capacity=CAPACITY, batch=SHARE))
     models.append(model("m-away", "http://127.0.0.1:9/v1", endpoints=[CHAT], capacity=1))
-    within = {"upstream_timeout_s": 3, **limits}
+    within = {"upstream_timeout_s": 60, **limits}
     return settings(models, aliases={ALIAS: "m-chat"}, limits=within, plan=plan) + more
 
 
@@ -92,6 +93,21 @@ class Guide:
     def run(self, data: bytes | Path, endpoint: str = CHAT) -> Ended:
         """All four steps."""
         return self.end(self.start(data, endpoint))
+
+    @contextmanager
+    def held(self, count: int = 20, free: int = 0, *, word: str = "", **body: Any) -> Iterator[Json]:
+        """A batch of ``count`` lines in its middle: the first ``free`` of them are answered and counted.
+
+        The others are not answered before the block ends, however slow the machine is. Every text begins with ``word``.
+        """
+        word = word or mark()
+        wait = f' @@{{"hold": "{word}"}}'
+        texts = (f"{word} doc-{n}" + (wait if n >= free else "") for n in range(count))
+        batch = self.start(jsonl(*(chat(f"doc-{n}", text, **body) for n, text in enumerate(texts))))
+        try:
+            yield self.until(batch, lambda seen: seen["request_counts"]["completed"] == free) if free else batch
+        finally:
+            self.backend.call("POST", "/__open", word.encode())
 
     def rows(self, file_id: str | None) -> list[Json]:
         """The lines of a result file; none if there is none."""

@@ -5,7 +5,7 @@ import pytest
 from bench.client import Client
 from bench.hornada import Hornada
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import BASES, ONCE, SHARE, Guide, chat, jsonl, many_slow, mark, refused, several, slow
+from tests.seed.guide import BASES, ONCE, SHARE, Guide, chat, jsonl, mark, refused, several, slow
 
 PROBES = [
     (method, path)
@@ -37,11 +37,10 @@ def test_in_3_lines_do_not_draw_on_requests_a_minute(serve: Serve, at: At) -> No
 
 
 def test_in_4_a_heavy_batch_leaves_interactive_work_served(guide: Guide) -> None:
-    batch = guide.start(many_slow(40))
-    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
-    assert [guide.ask(mark()).status for _ in range(3)] == [200] * 3
-    assert guide.check(batch)["status"] == "in_progress"
-    guide.cancel(batch)
+    with guide.held(40, free=4) as batch:
+        assert [guide.ask(mark()).status for _ in range(3)] == [200] * 3
+        assert guide.check(batch)["status"] == "in_progress"
+        guide.cancel(batch)
     guide.end(batch)
 
 

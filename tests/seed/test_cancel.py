@@ -1,16 +1,14 @@
 """Cancelling, by the one who made the batch."""
 
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import ONCE, Guide, chat, jsonl, many_slow, mark, several, slow
+from tests.seed.guide import ONCE, Guide, chat, jsonl, many_slow, mark, several
 
 
 def test_in_70_a_cancelled_batch_moves_to_cancelling(guide: Guide) -> None:
-    batch = guide.start(many_slow(30))
-    guide.until(batch, lambda seen: seen["status"] == "in_progress")
-    answer = guide.cancel(batch)
-    assert (answer.status, answer.json["id"], answer.json["status"]) == (200, batch["id"], "cancelling")
-    again = guide.cancel(batch)
-    assert (again.status, again.json["status"]) == (200, "cancelling")
+    with guide.held(free=1) as batch:
+        assert batch["status"] == "in_progress"
+        for answer in (guide.cancel(batch), guide.cancel(batch)):
+            assert (answer.status, answer.json["id"], answer.json["status"]) == (200, batch["id"], "cancelling")
     assert guide.end(batch).batch["status"] == "cancelled"
 
 
@@ -32,11 +30,10 @@ def test_in_71_a_batch_can_be_cancelled_while_its_file_is_reviewed(serve: Serve,
 
 def test_in_72_what_had_started_finishes_and_the_rest_never_starts(guide: Guide) -> None:
     text = mark()
-    batch = guide.start(jsonl(*(slow(f"doc-{n}", text, 0.4) for n in range(40))))
-    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
-    guide.cancel(batch)
+    with guide.held(40, free=4, word=text) as batch:
+        guide.cancel(batch)
     ended = guide.end(batch)
-    assert guide.calls(text) == len(ended.output)
+    assert guide.calls(text) == len(ended.output) > 4
     assert [row["error"]["code"] for row in ended.error] == ["batch_cancelled"] * (40 - len(ended.output))
     assert ended.batch["usage"]["output_tokens"] == 7 * len(ended.output)
 
@@ -50,14 +47,15 @@ def test_in_73_a_finished_batch_cannot_be_cancelled(guide: Guide) -> None:
 
 
 def test_in_74_a_cancelled_batch_is_finished_too(guide: Guide) -> None:
-    batch = guide.start(many_slow(30))
-    guide.cancel(batch)
+    with guide.held() as batch:
+        guide.cancel(batch)
     guide.end(batch)
     answer = guide.cancel(batch)
     assert (answer.status, answer.code) == (400, "batch_not_cancellable")
 
 
 def test_in_78_cancelling_ones_own_batch_leaves_no_entry(guide: Guide) -> None:
-    batch = guide.start(many_slow(30))
-    guide.cancel(batch)
-    assert guide.end(batch).batch["errors"] is None
+    with guide.held() as batch:
+        guide.cancel(batch)
+    ended = guide.end(batch).batch
+    assert (ended["status"], ended["errors"]) == ("cancelled", None)

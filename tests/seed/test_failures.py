@@ -4,7 +4,7 @@
 """
 
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import ONCE, Guide, chat, jsonl, many_slow, mark
+from tests.seed.guide import ONCE, Guide, chat, jsonl, mark
 
 
 def test_in_101_failure_of_the_whole_file_lists_causes_with_their_line(guide: Guide) -> None:
@@ -58,9 +58,9 @@ def test_in_107_failure_in_progress_without_advancing_is_normal(guide: Guide) ->
     batch = guide.start(jsonl(chat("a", mark(), model="m-away")))
     seen = guide.until(batch, lambda found: found["status"] == "in_progress")
     assert seen["request_counts"] == {"total": 1, "completed": 0, "failed": 0}
-    busy = guide.start(many_slow(8, 0.4, model="m-share"))
-    waiting = guide.start(jsonl(*(chat(f"doc-{n}", mark(), model="m-share") for n in range(2))))
-    assert guide.until(waiting, lambda found: found["status"] == "in_progress")["errors"] is None
+    with guide.held(8, model="m-share") as busy:
+        waiting = guide.start(jsonl(*(chat(f"doc-{n}", mark(), model="m-share") for n in range(2))))
+        assert guide.until(waiting, lambda found: found["status"] == "in_progress")["errors"] is None
     assert len(guide.end(waiting).output) == 2
     guide.end(busy)
     assert guide.check(batch)["status"] == "in_progress"

@@ -8,7 +8,7 @@ import pytest
 from bench.client import TERMINAL
 from bench.hornada import KEY, Hornada
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import BASES, CHAT, ONCE, Guide, chat, jsonl, many_slow, mark, refused, several
+from tests.seed.guide import BASES, CHAT, ONCE, Guide, chat, jsonl, mark, refused, several
 
 DEDUPLICATED = "x-saptiva-deduplicated-from"
 
@@ -65,20 +65,25 @@ def test_in_34_the_window_is_stored(guide: Guide) -> None:
 
 
 def test_in_35_a_batch_advances_at_the_pace_of_free_capacity(guide: Guide) -> None:
-    batch = guide.start(many_slow(6, 0.2, model="m-share"))
-    seen = guide.until(batch, lambda found: 0 < found["request_counts"]["completed"] < 6)
-    assert seen["status"] == "in_progress"
-    assert len(guide.end(batch).output) == 6
+    with guide.held(6, free=3, model="m-share") as seen:
+        assert (seen["status"], seen["request_counts"]["completed"]) == ("in_progress", 3)
+    assert len(guide.end(seen).output) == 6
 
 
 @ONCE
 def test_in_36_free_capacity_is_shared(guide: Guide) -> None:
     guide.backend.call("POST", "/__reset", b"")
-    batches = [guide.start(many_slow(20, 0.1, model="m-share")) for _ in range(2)]
-    for batch in batches:
-        guide.until(batch, lambda seen: 0 < seen["request_counts"]["completed"] < 20)
-    assert [len(guide.end(batch).output) for batch in batches] == [20, 20]
-    assert guide.backend.call("GET", "/__stats").json["peak"] <= 2
+    words = mark(), mark()
+    with (
+        guide.held(20, model="m-share", word=words[0]) as first,
+        guide.held(20, model="m-share", word=words[1]) as second,
+    ):
+        guide.until(second, lambda seen: seen["status"] == "in_progress")
+    assert [len(guide.end(batch).output) for batch in (first, second)] == [20, 20]
+    stats = guide.backend.call("GET", "/__stats").json
+    assert stats["peak"] <= 2
+    came = [call["text"].split()[0] for call in stats["log"]]
+    assert 0 < came.index(words[1]) - came.index(words[0]) < 10, "the later one did not wait for the other's end"
 
 
 def test_in_37_the_same_content_again_is_the_earlier_file(guide: Guide) -> None:
@@ -103,21 +108,20 @@ def test_in_39_it_is_the_one_that_was_there(guide: Guide) -> None:
 
 
 def test_in_40_the_same_create_while_the_first_lives_is_the_first(guide: Guide) -> None:
-    first = guide.start(many_slow(5))
-    running = guide.until(first, lambda seen: seen["status"] == "in_progress")
-    again = guide.client.create(first["input_file_id"])
-    assert (again.status, again.id) == (200, first["id"])
-    assert again.json["status"] == running["status"]
-    assert again.headers[DEDUPLICATED] == first["id"]
-    other = guide.create(first["input_file_id"], metadata={"run": "2"})
-    assert other["id"] != first["id"]
-    guide.cancel(other)
+    with guide.held(5, free=1) as first:
+        again = guide.client.create(first["input_file_id"])
+        assert (again.status, again.id) == (200, first["id"])
+        assert again.json["status"] == first["status"] == "in_progress"
+        assert again.headers[DEDUPLICATED] == first["id"]
+        other = guide.create(first["input_file_id"], metadata={"run": "2"})
+        assert other["id"] != first["id"]
+        guide.cancel(other)
 
 
 def test_in_41_creating_again_never_costs_a_slot(serve: Serve, at: At) -> None:
     guide = at(serve(plan={"active_batches": 1}))
-    first = guide.start(many_slow(5))
-    assert guide.create(first["input_file_id"])["id"] == first["id"]
+    with guide.held(5) as first:
+        assert guide.create(first["input_file_id"])["id"] == first["id"]
 
 
 def test_in_42_after_its_end_the_same_create_is_a_new_batch(guide: Guide) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from bench.client import granted
 from tests.cases import generate
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import EMBED, ONCE, Guide, chat, jsonl, many_slow, mark, several, slow, vectors
+from tests.seed.guide import EMBED, ONCE, Guide, chat, jsonl, mark, several, vectors
 
 MIB = 1 << 20
 
@@ -88,13 +88,13 @@ def test_in_95_limit_client_storage(serve: Serve, at: At) -> None:
 
 def test_in_96_limit_active_batches_and_failure_too_many_active_batches(serve: Serve, at: At) -> None:
     guide = at(serve(plan={"active_batches": 2}))
-    first, second = (guide.start(many_slow(8)) for _ in range(2))
-    third = guide.upload(many_slow(1))
-    answer = guide.client.create(third["id"])
-    assert (answer.status, answer.code) == (429, "too_many_active_batches")
-    assert answer.headers["x-should-retry"] == "false"
-    assert 1 <= int(answer.headers["retry-after"]) <= 60
-    assert {found["id"] for found in guide.call("GET", "/batches").json["data"]} == {first["id"], second["id"]}
+    third = guide.upload(jsonl(*several(1)))
+    with guide.held(8) as first, guide.held(8) as second:
+        answer = guide.client.create(third["id"])
+        assert (answer.status, answer.code) == (429, "too_many_active_batches")
+        assert answer.headers["x-should-retry"] == "false"
+        assert 1 <= int(answer.headers["retry-after"]) <= 60
+        assert {found["id"] for found in guide.call("GET", "/batches").json["data"]} == {first["id"], second["id"]}
     guide.end(first)
     assert guide.create(third["id"])["status"] == "validating"
 
@@ -104,11 +104,10 @@ def test_in_97_limit_queued_lines(serve: Serve, at: At) -> None:
     guide = at(serve(plan={"queued_lines": 10}))
     ended = guide.run(jsonl(*several(11)))
     assert (ended.batch["status"], ended.causes) == ("failed", [("enqueued_request_limit_exceeded", None)])
-    text = mark()
-    holding = guide.start(jsonl(*(slow(f"doc-{n}", text, 1) for n in range(10))))
-    guide.until(holding, lambda seen: seen["status"] == "in_progress")
-    assert guide.run(jsonl(*several(1))).causes == [("enqueued_request_limit_exceeded", None)]
-    guide.cancel(holding)
+    with guide.held(10) as holding:
+        guide.until(holding, lambda seen: seen["status"] == "in_progress")
+        assert guide.run(jsonl(*several(1))).causes == [("enqueued_request_limit_exceeded", None)]
+        guide.cancel(holding)
     guide.end(holding)
     assert guide.run(jsonl(*several(10))).batch["status"] == "completed"
 
@@ -133,8 +132,8 @@ def test_in_99_a_deleted_file_frees_its_space(serve: Serve, at: At) -> None:
 
 
 def test_in_100_an_input_file_used_by_a_live_batch_cannot_be_deleted(guide: Guide) -> None:
-    batch = guide.start(many_slow(8))
-    answer = guide.call("DELETE", f"/files/{batch['input_file_id']}")
-    assert (answer.status, answer.code) == (400, "file_in_use")
+    with guide.held(8) as batch:
+        answer = guide.call("DELETE", f"/files/{batch['input_file_id']}")
+        assert (answer.status, answer.code) == (400, "file_in_use")
     guide.end(batch)
     assert guide.call("DELETE", f"/files/{batch['input_file_id']}").status == 200

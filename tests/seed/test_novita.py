@@ -350,9 +350,9 @@ def test_nv_45_batches_are_listed(guide: Guide) -> None:
 
 @OWN
 def test_nv_46_a_batch_is_cancelled_once(guide: Guide) -> None:
-    batch = guide.start(many_slow(40))
-    answer = guide.cancel(batch)
-    assert (answer.status, answer.json["status"], answer.json["errors"]) == (200, "cancelling", "")
+    with guide.held(40) as batch:
+        answer = guide.cancel(batch)
+        assert (answer.status, answer.json["status"], answer.json["errors"]) == (200, "cancelling", "")
     ended = guide.end(batch)
     assert (ended.batch["status"], len(ended.output) + len(ended.error)) == ("cancelled", 40)
     late = guide.cancel(batch)

@@ -5,19 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from bench.client import Client
-from tests.seed.guide import CHAT, Json, jsonl, many_slow, several
+from tests.seed.guide import CHAT, jsonl, several
 from tests.seed.platform import Person, Platform
-
-
-def some_done(seen: Json) -> bool:
-    return bool(seen["request_counts"]["completed"] > 0)
 
 
 def test_in_16_an_exact_name_may_stop_resolving_while_a_batch_runs(platform: Platform) -> None:
     guide, name = platform.user(), platform.model()
-    batch = guide.start(many_slow(60, 0.2, model=name))
-    guide.until(batch, some_done)
-    platform.do("DELETE", f"/admin/models/{name}")
+    with guide.held(60, free=4, model=name) as batch:
+        platform.do("DELETE", f"/admin/models/{name}")
     ended = guide.end(batch)
     assert ended.batch["status"] == "completed"
     assert ended.output
@@ -33,10 +28,9 @@ def test_in_17_an_alias_outlives_the_update_of_its_model(platform: Platform) -> 
     guide, old, new = platform.user(), platform.model(), platform.model()
     alias = f"Turbo of {old}"
     platform.do("PUT", f"/admin/aliases/{alias.replace(' ', '%20')}", {"model": old})
-    batch = guide.start(many_slow(30, 0.2, model=alias))
-    guide.until(batch, some_done)
-    platform.do("PUT", f"/admin/aliases/{alias.replace(' ', '%20')}", {"model": new})
-    platform.do("DELETE", f"/admin/models/{old}")
+    with guide.held(30, free=4, model=alias) as batch:
+        platform.do("PUT", f"/admin/aliases/{alias.replace(' ', '%20')}", {"model": new})
+        platform.do("DELETE", f"/admin/models/{old}")
     ended = guide.end(batch)
     assert (ended.batch["status"], len(ended.output)) == ("completed", 30)
     assert {row["response"]["body"]["model"] for row in ended.output} == {old, new}
@@ -45,9 +39,9 @@ def test_in_17_an_alias_outlives_the_update_of_its_model(platform: Platform) -> 
 def test_in_75_and_76_an_admin_of_the_organization_can_cancel_and_is_named(platform: Platform) -> None:
     org = platform.organization()
     member, admin = platform.person(org), platform.person(org, "admin")
-    batch = member.guide.start(many_slow(40))
-    answer = admin.guide.cancel(batch)
-    assert (answer.status, answer.json["status"]) == (200, "cancelling")
+    with member.guide.held() as batch:
+        answer = admin.guide.cancel(batch)
+        assert (answer.status, answer.json["status"]) == (200, "cancelling")
     ended = member.guide.end(batch)
     assert (ended.batch["status"], ended.causes) == ("cancelled", [("cancelled_by_org_admin", None)])
     assert admin.member in ended.batch["errors"]["data"][0]["message"]
@@ -56,11 +50,11 @@ def test_in_75_and_76_an_admin_of_the_organization_can_cancel_and_is_named(platf
 @pytest.mark.parametrize("ordinary", [True, False], ids=["by the ordinary route", "by the operator's route"])
 def test_in_77_the_operator_can_cancel(platform: Platform, *, ordinary: bool) -> None:
     guide = platform.user()
-    batch = guide.start(many_slow(40))
-    if ordinary:
-        assert platform.guide.cancel(batch).status == 200
-    else:
-        platform.do("POST", f"/admin/batches/{batch['id']}/cancel")
+    with guide.held() as batch:
+        if ordinary:
+            assert platform.guide.cancel(batch).status == 200
+        else:
+            platform.do("POST", f"/admin/batches/{batch['id']}/cancel")
     ended = guide.end(batch)
     assert (ended.batch["status"], ended.causes) == ("cancelled", [("cancelled_by_platform_admin", None)])
 
@@ -68,12 +62,12 @@ def test_in_77_the_operator_can_cancel(platform: Platform, *, ordinary: bool) ->
 def test_in_79_nobody_else_can_cancel(platform: Platform) -> None:
     org = platform.organization()
     owner, colleague, stranger = platform.person(org), platform.person(org), platform.user()
-    batch = owner.guide.start(many_slow(40))
-    assert colleague.guide.check(batch)["id"] == batch["id"]
-    assert (colleague.guide.cancel(batch).status, colleague.guide.cancel(batch).code) == (403, "permission_denied")
-    assert (stranger.cancel(batch).status, stranger.cancel(batch).code) == (404, "batch_not_found")
-    assert stranger.call("GET", f"/files/{batch['input_file_id']}").code == "file_not_found"
-    owner.guide.cancel(batch)
+    with owner.guide.held() as batch:
+        assert colleague.guide.check(batch)["id"] == batch["id"]
+        assert (colleague.guide.cancel(batch).status, colleague.guide.cancel(batch).code) == (403, "permission_denied")
+        assert (stranger.cancel(batch).status, stranger.cancel(batch).code) == (404, "batch_not_found")
+        assert stranger.call("GET", f"/files/{batch['input_file_id']}").code == "file_not_found"
+        owner.guide.cancel(batch)
 
 
 def test_in_103_a_key_sees_and_uses_its_own_models_only(platform: Platform) -> None:
@@ -99,9 +93,8 @@ def test_in_89_and_104_failure_authorization_revoked_in_the_lines(
 ) -> None:
     org = platform.organization()
     gone, stays = platform.person(org), platform.person(org)
-    batch = gone.guide.start(many_slow(60, 0.2, model=platform.model()))
-    gone.guide.until(batch, some_done)
-    lose(platform, org, gone)
+    with gone.guide.held(60, free=4, model=platform.model()) as batch:
+        lose(platform, org, gone)
     assert gone.guide.call("GET", "/batches").code == "invalid_api_key"
     ended = stays.guide.end(batch)
     assert ended.batch["status"] == "completed"
@@ -112,9 +105,8 @@ def test_in_89_and_104_failure_authorization_revoked_in_the_lines(
 def test_in_104_the_organization_stops_being_valid(platform: Platform) -> None:
     org = platform.organization()
     person = platform.person(org)
-    batch = person.guide.start(many_slow(60, 0.2, model=platform.model()))
-    person.guide.until(batch, some_done)
-    platform.do("PATCH", f"/admin/organizations/{org}", {"suspended": True})
+    with person.guide.held(60, free=4, model=platform.model()) as batch:
+        platform.do("PATCH", f"/admin/organizations/{org}", {"suspended": True})
     ended = platform.guide.end(batch)
     assert ended.batch["status"] == "completed"
     assert {(row["response"], row["error"]["code"]) for row in ended.error} == {(None, "authorization_revoked")}

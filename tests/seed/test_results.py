@@ -4,7 +4,7 @@ import hashlib
 import time
 
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import ONCE, Guide, chat, jsonl, many_slow, mark, refused, several
+from tests.seed.guide import ONCE, Guide, chat, jsonl, mark, refused, several
 
 MONTH_S = 30 * 86_400
 
@@ -59,8 +59,8 @@ def test_in_62_a_line_that_the_model_server_keeps_failing_on_ends_too(guide: Gui
 
 
 def test_in_63_a_line_stopped_by_the_batch_has_an_empty_response_and_its_cause(guide: Guide) -> None:
-    batch = guide.start(many_slow(40))
-    guide.cancel(batch)
+    with guide.held() as batch:
+        guide.cancel(batch)
     ended = guide.end(batch)
     assert ended.error
     for row in ended.error:

@@ -17,11 +17,11 @@ def test_in_46_status_validating_no_line_has_run(serve: Serve, at: At) -> None:
 
 
 def test_in_47_status_in_progress_the_lines_are_running(guide: Guide) -> None:
-    batch = guide.start(many_slow(12))
-    seen = guide.until(batch, lambda found: found["status"] == "in_progress")
-    assert seen["in_progress_at"] >= seen["created_at"]
-    assert seen["output_file_id"] is None
-    guide.end(batch)
+    with guide.held(12, free=1) as seen:
+        assert seen["status"] == "in_progress"
+        assert seen["in_progress_at"] >= seen["created_at"]
+        assert seen["output_file_id"] is None
+    guide.end(seen)
 
 
 @ONCE
@@ -71,21 +71,19 @@ def test_in_51_errors_lists_up_to_a_hundred_causes(guide: Guide) -> None:
 
 
 def test_in_52_status_cancelling_lines_in_progress_finish(guide: Guide) -> None:
-    batch = guide.start(many_slow(40, 0.5))
-    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
-    answer = guide.cancel(batch)
-    assert (answer.status, answer.json["status"]) == (200, "cancelling")
-    assert answer.json["cancelling_at"] is not None
-    done = answer.json["request_counts"]["completed"]
+    with guide.held(40, free=4) as batch:
+        answer = guide.cancel(batch)
+        assert (answer.status, answer.json["status"]) == (200, "cancelling")
+        assert answer.json["cancelling_at"] is not None
+        done = answer.json["request_counts"]["completed"]
     ended = guide.end(batch)
     assert len(ended.output) > done, "what was running has finished"
     assert {row["error"]["code"] for row in ended.error} == {"batch_cancelled"}
 
 
 def test_in_53_status_cancelled_what_did_run_is_kept(guide: Guide) -> None:
-    batch = guide.start(many_slow(40))
-    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
-    guide.cancel(batch)
+    with guide.held(40, free=4) as batch:
+        guide.cancel(batch)
     ended = guide.end(batch)
     assert (ended.batch["status"], ended.batch["cancelled_at"] is None) == ("cancelled", False)
     assert ended.output
@@ -122,9 +120,8 @@ def test_in_55_the_counts_are_kept_while_it_advances(guide: Guide) -> None:
 
 
 def test_in_56_failed_counts_cancelled_lines_too(guide: Guide) -> None:
-    batch = guide.start(many_slow(40))
-    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
-    guide.cancel(batch)
+    with guide.held(40, free=4) as batch:
+        guide.cancel(batch)
     ended = guide.end(batch)
     counts = ended.batch["request_counts"]
     assert counts == {"total": 40, "completed": len(ended.output), "failed": len(ended.error)}
