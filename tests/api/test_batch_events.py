@@ -55,7 +55,7 @@ class Stream:
         return [msgspec.json.decode(block.partition("data: ")[2]) for block in blocks]
 
     async def until(self, events: int = 0, *, over: bool = False) -> None:
-        async with asyncio.timeout(10), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(lambda: len(self.events) >= events and (self.over or not over))
 
 
@@ -71,7 +71,7 @@ async def opened(site: Site, path: str, key: str = KEY, method: str = "GET", **h
         yield stream
     finally:
         stream.leave()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await task
 
 

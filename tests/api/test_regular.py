@@ -258,8 +258,8 @@ async def test_a_client_that_hangs_up_ends_the_call_to_the_model_server(body: by
             if begun and body is STREAM:
                 await c.head()
                 await c.chunk()
-        await asyncio.wait_for(dropped.wait(), 1)
-        await asyncio.wait_for(app.gone.wait(), 1)
+        await asyncio.wait_for(dropped.wait(), 60)
+        await asyncio.wait_for(app.gone.wait(), 60)
     assert len(app.records) == (1 if begun and body is STREAM else 0)
 
 
@@ -268,7 +268,7 @@ async def test_a_client_that_hangs_up_within_its_body_leaves_nothing_behind():
         async with client(app) as c:
             c.ask(b'{"mod', length=99)
             await asyncio.sleep(0.02)
-        await asyncio.wait_for(app.gone.wait(), 1)
+        await asyncio.wait_for(app.gone.wait(), 60)
 
 
 @pytest.mark.parametrize("length", [100_001, None])

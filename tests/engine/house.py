@@ -179,7 +179,7 @@ class House:
 
     async def work(self) -> None:
         """Ticks until nothing is held and nothing can be claimed."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 self.rung.clear()
                 if not await self.dispatcher.once() and not self.dispatcher.held:

@@ -42,7 +42,7 @@ class ModelServer:
 
     async def arrived(self, total: int) -> None:
         """Waits until so many calls have come in all."""
-        async with asyncio.timeout(10), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(lambda: self.total >= total)
 
     def release(self, *texts: str) -> None:
@@ -52,7 +52,7 @@ class ModelServer:
 
     async def gone(self, text: str) -> None:
         """Waits until a call is not open any more: answered, or its caller has gone."""
-        async with asyncio.timeout(10), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(lambda: text not in self.open)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -43,7 +43,7 @@ class Receiver:
 
     async def arrived(self, n: int) -> None:
         """Waits until so many messages have come."""
-        async with asyncio.timeout(10), self._arrived:
+        async with asyncio.timeout(60), self._arrived:
             await self._arrived.wait_for(lambda: len(self.calls) >= n)
 
     def let_go(self) -> None:

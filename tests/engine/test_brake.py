@@ -88,7 +88,7 @@ async def test_no_line_starts_while_storage_keeps_the_tick_waiting_that_looks_wh
         disk.meanwhile = hangs.wait
         house.clock.advance(1)
         tick = asyncio.create_task(house.dispatcher.once())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not house.dispatcher.brake.on:
                 await asyncio.sleep(0.001)
         await other.batches.cancel(ANA, batch.id)

@@ -164,7 +164,7 @@ async def test_a_call_is_inside_the_gate_while_it_runs_and_cancelling_it_drops_t
         await asked.wait()
         assert opened.inside == 1
         call.cancel()
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 60)
         assert opened.inside == 0
     assert opened.records == []
 
@@ -410,7 +410,7 @@ async def test_a_stream_that_is_given_up_drops_its_connection_and_is_recorded_on
         stream = await opened_stream(opened)
         await anext(aiter(stream))
         await stream.aclose()
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 60)
     assert [record.charge for record in opened.records] == [Charge(Usage(input=2, output=1), 0, estimated=True)]
 
 

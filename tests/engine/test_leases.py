@@ -365,13 +365,13 @@ async def test_one_of_the_workers_is_the_first_and_another_when_it_is_gone(
 
 async def test_one_slow_renewal_is_no_trouble_while_the_lease_holds(house: House) -> None:
     brake = house.dispatcher.brake
-    member = Membership(house.db, house.clock, role="worker", host="host", ttl_s=0.3, brake=brake, on_lost=lambda: None)
+    member = Membership(house.db, house.clock, role="worker", host="host", ttl_s=1.5, brake=brake, on_lost=lambda: None)
     await member.once()
     async with house.db.write() as tx:
         await tx.run("UPDATE worker SET host = 'elsewhere'")
         assert not await member.once()
         assert (member.fresh, brake.on) == (True, False)
-        house.clock.advance(0.3)
+        house.clock.advance(1.5)
         with pytest.raises(Unavailable):
             await member.once()
         assert (member.fresh, brake.on) == (False, True)

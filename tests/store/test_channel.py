@@ -27,7 +27,7 @@ class Ear:
         self.channel.on_lost = self.lost.set
 
     async def hears(self, *texts: str) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while self.heard[-len(texts) :] != list(texts):
                 await asyncio.sleep(0.002)
 
@@ -65,7 +65,7 @@ async def test_a_session_that_ends_is_told_and_opened_anew(ears: list[Ear], url:
     connection = await asyncpg.connect(url)
     await connection.execute(END, await connection.fetchval("SELECT current_database()"))
     await connection.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         for ear in ears:
             await ear.lost.wait()
     with pytest.raises(Unavailable):

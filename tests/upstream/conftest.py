@@ -53,7 +53,7 @@ class Visit:
     async def gone(self) -> bool:
         """Waits until the client has closed the connection."""
         try:
-            return not await asyncio.wait_for(self.reader.read(1), 2)
+            return not await asyncio.wait_for(self.reader.read(1), 60)
         except ConnectionError:
             return True
 
@@ -124,4 +124,4 @@ async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
 
 @pytest.fixture
 def patient() -> Timeouts:
-    return Timeouts(connect=5, first_byte=5, total=10)
+    return Timeouts(connect=60, first_byte=60, total=120)
