@@ -116,6 +116,14 @@ def test_a_small_batch_ends_beside_a_large_one_of_the_same_organization() -> Non
     assert first == {"large": 10, "small": 10}
 
 
+@pytest.mark.parametrize(("batches", "least"), [(2, 10), (3, 5), (BATCHES_AT_ONCE, 1)])
+def test_equal_batches_of_one_organization_advance_side_by_side(batches: int, least: int) -> None:
+    queue = queue_of(*(chunk_of(source(f"batch {at}")) for at in range(batches)))
+    first = Counter(item[0].work.chunk.batch for _ in range(20) if (item := queue.next()))
+    assert len(first) == batches
+    assert min(first.values()) >= least
+
+
 def test_a_stopped_chunk_gives_no_line() -> None:
     held, other = chunk_of(source("b")), chunk_of(source("c"), 1)
     queue = queue_of(held, other)

@@ -2,8 +2,8 @@
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, count
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, cycle
 
 from hornada.engine.held import Held
 from hornada.store.chunk import Source
@@ -32,9 +32,8 @@ class Flow:
 
     __slots__ = (
         "_base",
-        "_by_size",
-        "_first",
         "_served",
+        "_turns",
         "_typical",
         "courses",
         "idle",
@@ -52,9 +51,8 @@ class Flow:
         self._served = 0.0
         self._base = 0.0
         self._typical = _TYPICAL_TOKENS
-        self._by_size = False
-        self._first: tuple[str, str] | None = None
-        """The smallest batch and the one of the earliest deadline, until batches come or go."""
+        self._turns: Iterator[str] | None = None
+        """Whose turn it is, without end, until batches come or go."""
         self.moves = 0
         """Which change of its virtual time, of all flows', was its last."""
 
@@ -75,31 +73,33 @@ class Flow:
             self._typical += _LEARN * (tokens - self._typical)
 
     def batch(self) -> str:
-        """The batch whose turn it is: by turns that of the earliest deadline, so that none is late, and the smallest.
+        """The batch whose turn it is: by turns the smallest, that of the earliest deadline, and one of the others.
 
-        So a small batch ends in moments beside a large one.
+        So a small batch ends in moments beside a large one, none is late, and all of them advance.
         """
         if len(self.courses) == 1:
             return next(iter(self.courses))
-        if self._first is None:
+        if self._turns is None:
             courses = self.courses
             smallest = min(courses, key=lambda batch: (courses[batch].size, courses[batch].deadline))
-            self._first = smallest, min(courses, key=lambda batch: (courses[batch].deadline, batch))
-        self._by_size = not self._by_size
-        return self._first[not self._by_size]
+            earliest = min(courses, key=lambda batch: (courses[batch].deadline, batch))
+            first = tuple(dict.fromkeys((smallest, earliest)))
+            others = [(*first, batch) for batch in courses if batch not in first]
+            self._turns = cycle(chain.from_iterable(others or [first]))
+        return next(self._turns)
 
     def open(self, batch: str, deadline: int, size: int) -> Course:
         """The course of a batch, a new one if it has none."""
         course = self.courses.get(batch)
         if course is None:
             course = self.courses[batch] = Course(deadline, size)
-            self._first = None
+            self._turns = None
         return course
 
     def close(self, batch: str) -> None:
         """A batch has no more chunks here."""
         del self.courses[batch]
-        self._first = None
+        self._turns = None
 
 
 class FairQueue:
