@@ -79,16 +79,29 @@ class Operator:
         """Sets or moves an alias."""
         return self.told("PUT", f"aliases/{quote(alias, safe='')}", {"model": model})
 
+    def open(self) -> None:
+        """Has the mock server answer what is held."""
+        assert self.backend.call("POST", "/__open", self.mark.encode()).ok
+
+    def order(self, *words: str) -> list[str]:
+        """Which of these words each call had that the mock server got, in the order in which they came."""
+        seen = self.backend.call("GET", "/__stats").json["calls"]
+        return [word for text in seen for word in words if text.startswith(f"{self.mark}{word} ")]
+
     def calls(self) -> int:
         """How many calls of this test's lines the mock server got."""
         seen = self.backend.call("GET", "/__stats").json["calls"]
         return sum(count for text, count in seen.items() if self.mark in text)
 
-    def lines(self, names: list[str], delay: float = 0.25) -> bytes:
-        """One line for each name of a model, each of which takes so many seconds."""
+    def lines(self, names: list[str], delay: float = 0.25, *, free: int | None = None, word: str = "") -> bytes:
+        """One line for each name of a model, each of which takes so many seconds.
+
+        All but the first ``free`` are not answered until ``open``. ``word`` tells them from others of this test.
+        """
         rows = []
         for at, name in enumerate(names):
-            text = f"{self.mark} {at} @@{json.dumps({'delay': delay})}"
+            hold = {"hold": self.mark} if free is not None and at >= free else {}
+            text = f"{self.mark}{word} {at} @@{json.dumps({'delay': delay, **hold})}"
             body = {"model": name, "messages": [{"role": "user", "content": text}]}
             rows.append({"custom_id": f"{at:03}", "method": "POST", "url": "/v1/chat/completions", "body": body})
         return "".join(json.dumps(row) + "\n" for row in rows).encode()

@@ -19,18 +19,30 @@ class Work:
         self._mark = uuid.uuid4().hex
 
     def lines(
-        self, number: int, *, delay: float = 0.05, size: int = 0, fails: Callable[[int], bool] = lambda _: False
+        self,
+        number: int,
+        *,
+        delay: float = 0.05,
+        size: int = 0,
+        free: int | None = None,
+        fails: Callable[[int], bool] = lambda _: False,
     ) -> bytes:
-        """So many requests; some are always refused."""
+        """So many requests; some are always refused, and all but the first ``free`` are not answered until ``open``."""
         rows = []
         for at in range(number):
             order: dict[str, Any] = {"delay": delay}
+            if free is not None and at >= free:
+                order["hold"] = self._mark
             if fails(at):
                 order = {"status": 400, "error": {"message": "no", "code": "bad"}}
             text = f"{self._mark} {at} {'x' * size} @@{json.dumps(order)}"
             body = {"model": "m-chat", "messages": [{"role": "user", "content": text}]}
             rows.append({"custom_id": f"{at:04}", "method": "POST", "url": "/v1/chat/completions", "body": body})
         return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+    def open(self) -> None:
+        """Has the model server answer what is held."""
+        assert self._backend.call("POST", "/__open", self._mark.encode()).ok
 
     def calls(self) -> int:
         """Calls that the model server got."""
