@@ -1,18 +1,35 @@
 """The catalog changes while batches run: aliases move, models are retired and come back, prices change."""
 
+from urllib.parse import quote
+
 import pytest
 
 from bench.client import Client
 from bench.hornada import Hornada
+from tests.platform.fleet import until
 from tests.platform.operator import CAPACITY, Ended, Operator, ended, half_way
 
-LINES = 40
+LINES, FREE = 40, 8
 
 
 @pytest.fixture
 def client(server: Hornada) -> Client:
     """The first organization."""
     return server.client
+
+
+def begun(operator: Operator, client: Client, names: list[str]) -> str:
+    """A batch of which some lines are answered and the next are in flight, until they are let go."""
+    batch = client.submit(operator.lines(names, free=FREE))
+    half_way(client, batch, FREE)
+    until(lambda: operator.calls() == FREE + CAPACITY)
+    return batch
+
+
+def go_on(operator: Operator, client: Client, name: str, model: str | None) -> None:
+    """Lets what is in flight go once a name means another model, or none."""
+    until(lambda: (client.call("GET", f"/models/{quote(name)}").json or {}).get("id") == model)
+    operator.open()
 
 
 def gone(found: Ended) -> list[str]:
@@ -27,9 +44,9 @@ def gone(found: Ended) -> list[str]:
 def test_lines_behind_a_move_of_their_alias_reach_the_new_model(operator: Operator, client: Client) -> None:
     old, new, alias = operator.model("old"), operator.model("new"), f"Alias of {operator.mark}"
     operator.command("alias", "set", alias, old)
-    batch = client.submit(operator.lines([alias] * LINES))
-    half_way(client, batch, 2)
+    batch = begun(operator, client, [alias] * LINES)
     assert operator.point(alias, new)["model"] == new
+    go_on(operator, client, alias, new)
     found = ended(client, batch)
     assert (found.batch["status"], found.counts) == ("completed", (LINES, 0))
     answered = found.answered()
@@ -41,9 +58,9 @@ def test_lines_behind_a_move_of_their_alias_reach_the_new_model(operator: Operat
 def test_of_two_names_of_one_model_only_the_alias_moves(operator: Operator, client: Client) -> None:
     old, new, alias = operator.model("old"), operator.model("new"), f"Alias of {operator.mark}"
     operator.point(alias, old)
-    batch = client.submit(operator.lines([alias, old] * (LINES // 2)))
-    half_way(client, batch, 2)
+    batch = begun(operator, client, [alias, old] * (LINES // 2))
     operator.point(alias, new)
+    go_on(operator, client, alias, new)
     found = ended(client, batch)
     assert (found.batch["status"], found.counts) == ("completed", (LINES, 0))
     exact = {f"{at:03}" for at in range(1, LINES, 2)}
@@ -56,13 +73,13 @@ def test_of_two_names_of_one_model_only_the_alias_moves(operator: Operator, clie
 
 def test_lines_that_name_a_retired_model_end_as_a_regular_call_would(operator: Operator, client: Client) -> None:
     name = operator.model("old")
-    batch = client.submit(operator.lines([name] * LINES))
-    half_way(client, batch, 2)
+    batch = begun(operator, client, [name] * LINES)
     assert operator.told("DELETE", f"models/{name}") == {"id": name, "object": "model", "retired": True}
+    go_on(operator, client, name, None)
     found = ended(client, batch)
     completed, failed = found.counts
     assert (found.batch["status"], completed, failed) == ("completed", operator.calls(), LINES - completed)
-    assert 2 <= completed <= LINES - 2 * CAPACITY
+    assert FREE + CAPACITY <= completed < LINES
     assert gone(found) == [f"{at:03}" for at in range(completed, LINES)]
     call = client.call("POST", "/chat/completions", {"model": name, "messages": [{"role": "user", "content": "x"}]})
     assert (call.status, call.code) == (404, "model_not_found")
@@ -71,10 +88,10 @@ def test_lines_that_name_a_retired_model_end_as_a_regular_call_would(operator: O
 def test_of_a_batch_with_two_names_only_lines_of_the_retired_one_end(operator: Operator, client: Client) -> None:
     old, new, alias = operator.model("old"), operator.model("new"), f"alias-{operator.mark}"
     operator.point(alias, old)
-    batch = client.submit(operator.lines([alias, old] * (LINES // 2)))
-    half_way(client, batch, 2)
+    batch = begun(operator, client, [alias, old] * (LINES // 2))
     operator.point(alias, new)
     operator.told("DELETE", f"models/{old}")
+    go_on(operator, client, old, None)
     found = ended(client, batch)
     assert found.batch["status"] == "completed"
     completed, failed = found.counts

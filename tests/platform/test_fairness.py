@@ -5,6 +5,7 @@ import uuid
 
 from bench.client import Client, granted
 from bench.hornada import Hornada
+from tests.platform.fleet import until
 from tests.platform.operator import PATIENCE_S, Operator, half_way
 
 
@@ -36,14 +37,13 @@ def test_a_small_batch_ends_in_moments_beside_a_large_one(operator: Operator, se
 def test_two_organizations_share_a_model_by_the_weights_of_their_plans(operator: Operator, server: Hornada) -> None:
     name = operator.model("shared")
     other = second_organization(operator, server, weight=3)
-    first = server.client.submit(operator.lines([name] * 400, delay=0.1))
+    first = server.client.submit(operator.lines([name] * 400, delay=0.1, word="one"))
     half_way(server.client, first, 4)
-    second = other.submit(operator.lines([name] * 400, delay=0.1))
-    half_way(other, second, 4)
-    before = done(server.client, first), done(other, second)
-    half_way(other, second, before[1] + 90)
-    gained = done(server.client, first) - before[0], done(other, second) - before[1]
-    assert 2 <= gained[1] / gained[0] <= 4.5
+    second = other.submit(operator.lines([name] * 400, delay=0.1, word="two"))
+    until(lambda: operator.order("two").count("two") > 120)
+    calls = operator.order("one", "two")
+    calls = calls[calls.index("two") :][:120]
+    assert 2 <= calls.count("two") / calls.count("one") <= 4.5
     for client, batch in ((server.client, first), (other, second)):
         granted(client.call("POST", f"/batches/{batch}/cancel"), "cancel")
 
