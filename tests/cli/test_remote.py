@@ -258,3 +258,54 @@ def test_split_and_estimate_say_what_they_found(shell: Shell) -> None:
     assert (found["lines"], found["models"], found["output_tokens"], found["cost"]) == (3, [MODEL], 300, 0.0006)
     assert json.loads(shell("estimate", "in.jsonl", "--json")[1])["cost"] is None
     assert "lines: 3" in shell("estimate", "-", stdin=(shell.folder / "in.jsonl").read_text())[1]
+
+
+def test_files_are_uploaded_listed_fetched_and_deleted(shell: Shell) -> None:
+    write(shell.folder / "kept-1.jsonl", "seven", "b")
+    code, out, said = shell("files", "upload", "kept-1.jsonl", "--expires-after", "1d")
+    assert (code, said) == (0, "")
+    file = out.strip()
+    code, out, _ = shell("files", "list", "--name", "kept-*.jsonl", "--json")
+    (found,) = (json.loads(line) for line in out.splitlines())
+    assert (found["id"], found["expires_at"] - found["created_at"]) == (file, 86_400)
+    code, out, _ = shell("files", "list", "--limit", "1")
+    assert out.splitlines()[0].split() == ["FILE", "PURPOSE", "BYTES", "CREATED", "EXPIRES", "NAME"]
+    assert out.splitlines()[1].startswith(file)
+    assert shell("files", "download", file, "-o", "copy.jsonl")[0] == 0
+    sent = (shell.folder / "kept-1.jsonl").read_text("utf-8")
+    assert (shell.folder / "copy.jsonl").read_text("utf-8") == sent
+    assert shell("files", "download", file)[1] == sent
+    code, out, said = shell("files", "delete", file, "file-none")
+    assert (code, out, "file_not_found" in said) == (2, "", True)
+    assert shell("files", "delete", file)[:2] == (0, file + "\n")
+    assert shell("files", "download", file)[0] == 2
+
+
+def test_many_files_are_deleted_only_when_that_is_meant_and_never_while_they_are_read(
+    shell: Shell, models: ModelServer
+) -> None:
+    for name in ("old-1.jsonl", "old-2.jsonl", "old-3.jsonl"):
+        write(shell.folder / name, name, "b")
+    many = ("files", "delete", "--name", "old-*.jsonl", "--older-than", "0s")
+    first, second = (shell("files", "upload", f"old-{i}.jsonl")[1].strip() for i in (1, 2))
+    models.free = len(models.asked)
+    models.gate.clear()
+    batch = shell("submit", "old-3.jsonl")[1].strip()
+    code, out, said = shell(*many, "--dry-run")
+    assert (code, "2 files of 0.0 MB would be deleted, 1 kept." in said) == (0, True), said
+    assert {line.split()[0] for line in out.splitlines()[1:]} == {first, second}
+    for answer in ("n\n", ""):
+        code, out, said = shell(*many, stdin=answer)
+        assert (code, out, "Nothing was deleted." in said) == (2, "", True)
+    code, out, said = shell(*many, "--yes", "--json")
+    assert (code, {json.loads(line)["id"] for line in out.splitlines()}) == (1, {first, second})
+    assert "a batch that has not ended reads it." in said
+    code, out, said = shell("files", "delete", "--batch", batch, "--yes")
+    assert (code, out, "1 kept" in said) == (1, "", True), said
+    models.gate.set()
+    assert shell("watch", batch)[0] == 0
+    code, out, said = shell("files", "delete", "--batch", batch, stdin="y\n")
+    assert (code, len(out.split()), "Delete 2 files" in said) == (0, 2, True), said
+    assert shell(*many, "--yes")[:2] == (0, "")
+    for words in ((), (first, "--older-than", "1d"), ("--older-than", "soon"), ("--older-than", "5")):
+        assert shell("files", "delete", *words)[0] == 2

@@ -53,6 +53,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._any()
 
+    def do_DELETE(self) -> None:
+        self._any()
+
     def _any(self) -> None:
         path = self.path.removeprefix(self.proxy.upstream.path)
         body = self.rfile.read(int(self.headers.get("content-length") or 0))

@@ -161,3 +161,24 @@ def test_the_server_and_the_key_come_from_the_environment(server: Hornada, monke
 def test_a_file_that_is_not_there_is_bad_input(home: Client, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"none.jsonl cannot be read"):
         home.submit(tmp_path / "none.jsonl")
+
+
+def test_files_are_stored_listed_and_deleted_but_not_while_a_batch_reads_them(
+    client: Client, word: str, held: None, tmp_path: Path
+) -> None:
+    path = write(tmp_path / f"{word}.jsonl", word)
+    file = client.upload(path, lifetime_s=3_600)
+    assert (file.name, file.purpose, file.bytes) == (path.name, "batch", path.stat().st_size)
+    assert file.created_at is not None
+    assert file.expires_at == file.created_at + 3_600
+    assert next(client.files(limit=1)) == client.file(file.id) == file
+    assert file.id in {each.id for each in client.files(purpose="batch")}
+    assert file.id not in {each.id for each in client.files(purpose="batch_output")}
+    client.delete_file(file.id)
+    with pytest.raises(Refused, match="file"):
+        client.file(file.id)
+    batch = client.submit(write(path, word, "b"))
+    assert batch.input_file_id in client.in_use()
+    assert file.id not in client.in_use()
+    with pytest.raises(Refused, match="has not ended"):
+        client.delete_file(batch.input_file_id or "")

@@ -42,7 +42,7 @@ def typed(folder: Path, program: list[str], base: str, upstream: str, text: str)
 
 
 def test_the_programs_of_the_page_about_python_run(server: Hornada, models: ModelServer, desk: Path) -> None:
-    follow, look, again = blocks("use-from-python.md", "python")
+    follow, look, again, files = blocks("use-from-python.md", "python")
     ran = typed(desk, [sys.executable, "-c"], server.base, models.base, follow)
     assert ran.returncode == 0, ran.stderr
     assert "completed 2 of 3" in ran.stdout
@@ -53,10 +53,12 @@ def test_the_programs_of_the_page_about_python_run(server: Hornada, models: Mode
     assert "parts/requests-0001.jsonl 3" in ran.stdout
     ran = typed(desk, [sys.executable, "-c"], server.base, models.base, again)
     assert (ran.returncode, ran.stdout) == (0, "0 answered at last\n"), ran.stderr
+    ran = typed(desk, [sys.executable, "-c"], server.base, models.base, files)
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
 
 
 def test_the_commands_of_the_page_about_commands_run(server: Hornada, models: ModelServer, desk: Path) -> None:
-    one, before, table, script, huge = blocks("use-the-command-line.md", "sh")
+    one, before, table, script, huge, files = blocks("use-the-command-line.md", "sh")
     ran = typed(desk, ["bash", "-c"], server.base, models.base, one)
     assert ran.returncode == 1, ran.stderr
     assert len((desk / "results.jsonl").read_bytes().splitlines()) == 3
@@ -72,6 +74,8 @@ def test_the_commands_of_the_page_about_commands_run(server: Hornada, models: Mo
         assert (desk / "results.jsonl").exists()
     ran = typed(desk, ["bash", "-c"], server.base, models.base, huge)
     assert ran.returncode == 0, ran.stderr
+    ran = typed(desk, ["bash", "-ec"], server.base, models.base, files)
+    assert (ran.returncode, "0 files would be deleted." in ran.stderr) == (0, True), ran.stderr
 
 
 def test_the_commands_of_the_page_about_one_file_run(models: ModelServer, desk: Path) -> None:

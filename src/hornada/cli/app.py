@@ -18,6 +18,7 @@ from hornada.cli.run import EXAMPLES as RUN_EXAMPLES
 from hornada.cli.run import run
 from hornada.cli.serve import serve
 from hornada.cli.show import show
+from hornada.cli.stored import app as stored
 from hornada.cli.submit import EXAMPLES as SUBMIT_EXAMPLES
 from hornada.cli.submit import submit
 from hornada.cli.watch import EXAMPLES as WATCH_EXAMPLES
@@ -40,6 +41,7 @@ app.command("cancel")(cancel)
 app.command("pause")(pause)
 app.command("resume")(resume)
 app.command("list", epilog=examples(*LIST_EXAMPLES))(list_batches)
+app.add_typer(stored, name="files")
 app.command("check", epilog=examples(*CHECK_EXAMPLES))(check)
 app.command("split", epilog=examples(*SPLIT_EXAMPLES))(split)
 app.command("estimate", epilog=examples(*ESTIMATE_EXAMPLES))(estimate)

@@ -1,10 +1,10 @@
 """``hornada retry``, ``cancel``, ``pause``, ``resume`` and ``list``."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hornada.cli.columns import moment, table
 from hornada.cli.remote import (
     ApiKeyFlag,
     BaseUrlFlag,
@@ -125,20 +125,9 @@ def list_batches(
             for batch in found:
                 show(batch.raw)
         else:
-            _table(found)
-
-
-def _table(found: "list[Batch]") -> None:
-    head = ("BATCH", "STATUS", "LINES", "FAILED", "CREATED", "MODEL")
-    rows = [head, *(_row(batch) for batch in found)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    for row in rows:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+            table(("BATCH", "STATUS", "LINES", "FAILED", "CREATED", "MODEL"), map(_row, found))
 
 
 def _row(batch: "Batch") -> tuple[str, ...]:
-    created = "-"
-    if batch.created_at is not None:
-        created = f"{datetime.fromtimestamp(batch.created_at, UTC):%Y-%m-%d %H:%M:%SZ}"
     lines = f"{batch.completed + batch.failed}/{batch.total}"
-    return batch.id, batch.status, lines, str(batch.failed), created, batch.model or "-"
+    return batch.id, batch.status, lines, str(batch.failed), moment(batch.created_at), batch.model or "-"

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -42,6 +43,9 @@ BatchArgument = Annotated[str, typer.Argument(metavar="BATCH", help="Id of the b
 
 PATIENCE_S = 120.0
 WATCHED_S = 900.0
+_TOLD_BYTES = 8 << 20
+"""Uploads larger than this are told about."""
+_TOLD_EVERY_S = 2
 
 
 def examples(*lines: str) -> str:
@@ -89,6 +93,19 @@ def connect(
         say(f"{why} Asking again in {seconds:.1f} s.")
 
     return Client(base_url, api_key, patience_s=patience_s, on_wait=None if quiet else waits)
+
+
+def sending(path: Path, *, quiet: bool) -> Callable[[int, int], None]:
+    """What hears how far the upload of a file is, and says it now and then."""
+    told_at = time.monotonic()
+
+    def sent(done: int, size: int) -> None:
+        nonlocal told_at
+        if not quiet and size > _TOLD_BYTES and (time.monotonic() - told_at > _TOLD_EVERY_S or done == size):
+            told_at = time.monotonic()
+            say(f"{path.name}: sent {done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
+
+    return sent
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from hornada.cli.remote import (
     pairs,
     progress,
     say,
+    sending,
     show,
     tell_faults,
     told,
@@ -42,8 +43,6 @@ EXAMPLES = (
     'hornada submit reviews.csv --model NAME --prompt "Good or bad? {review}" --wait',
     "hornada submit huge.jsonl --split --wait",
 )
-_TOLD_BYTES = 8 << 20
-"""Uploads larger than this are told about."""
 
 
 def submit(
@@ -172,14 +171,7 @@ def _submit(
     idempotent: bool,
     quiet: bool,
 ) -> None:
-    told_at = time.monotonic()
-
-    def sent(done: int, size: int) -> None:
-        nonlocal told_at
-        if not quiet and size > _TOLD_BYTES and (time.monotonic() - told_at > 2 or done == size):
-            told_at = time.monotonic()
-            say(f"{path.name}: sent {done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
-
+    sent = sending(path, quiet=quiet)
     made.append(client.submit(path, endpoint=endpoint, metadata=metadata, idempotent=idempotent, on_sent=sent))
 
 

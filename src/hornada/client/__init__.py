@@ -2,8 +2,10 @@
 
 from hornada.client.batch import Batch, Fault
 from hornada.client.checkup import Checkup
-from hornada.client.client import Client, Collected, NotEnded
+from hornada.client.client import Client, NotEnded
+from hornada.client.collected import Collected
 from hornada.client.faults import BadInput, ClientError, Garbled, Refused, Unreached
+from hornada.client.file import File
 from hornada.client.input import Estimate
 from hornada.client.input import check_file as check
 from hornada.client.input import estimate_file as estimate
@@ -19,6 +21,7 @@ __all__ = [
     "Collected",
     "Estimate",
     "Fault",
+    "File",
     "Garbled",
     "NotEnded",
     "Part",

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import tempfile
@@ -13,11 +14,14 @@ from typing import Any
 
 from hornada.client.batch import Batch, read_batch
 from hornada.client.checkup import Checkup, seen, told
+from hornada.client.collected import Collected
 from hornada.client.download import download
 from hornada.client.events import events
 from hornada.client.faults import BadInput, ClientError, Refused, Unreached
+from hornada.client.file import File, read_file
 from hornada.client.input import check_file, endpoint_of, file_size, opened
-from hornada.client.order import Pool, requests
+from hornada.client.listing import listed
+from hornada.client.order import Pool
 from hornada.client.wire import PIECE, Body, Json, Note, Wire, wait_s
 from hornada.core.ids import new_id
 from hornada.core.result import Result
@@ -29,9 +33,10 @@ MARK = "hornada_submit"
 Sent = Callable[[int, int], None]
 """Hears how many bytes of how many were sent."""
 
-_PAGE = 100
+_LOOKED_AT = 100
 _LOOKED_BACK = 300
 """Batches among which an earlier submission is looked for."""
+_LONGEST_S = 8 * 86_400
 _CLOCKS_S = 60
 _MOST_INTERVAL_S = 10.0
 _NO_ROUTE = frozenset({404, 405, 501})
@@ -39,41 +44,6 @@ _NO_ROUTE = frozenset({404, 405, 501})
 
 class NotEnded(ClientError):
     """The batch has no results yet, and the server gives none of a batch that runs."""
-
-
-class Collected:
-    """The files of a batch on this machine. ``source``: its input, None where the server no longer has it."""
-
-    def __init__(self, batch: Batch, source: Path | None, results: Pool) -> None:
-        self.batch = batch
-        self.source = source
-        self.results = results
-
-    def ids(self) -> Iterator[str]:
-        """The ids of the lines, in the order of the input, or of the result files where the input is gone."""
-        if self.source is None:
-            yield from self.results.ids()
-            return
-        with self.source.open("rb") as lines:
-            for custom_id, _ in requests(lines):
-                yield custom_id
-
-    def __iter__(self) -> Iterator[Result]:
-        """The results in that order; a line without one is passed over."""
-        for custom_id in self.ids():
-            found = self.results.get(custom_id)
-            if found is not None:
-                yield found
-
-    def unanswered(self) -> Iterator[bytes]:
-        """The requests that failed or have no result. Raises BadInput where the input is gone."""
-        if self.source is None:
-            raise BadInput(f"The input of {self.batch.id} is gone; there is nothing to send again.")
-        with self.source.open("rb") as lines:
-            for custom_id, line in requests(lines):
-                found = self.results.get(custom_id)
-                if found is None or not found.ok:
-                    yield line
 
 
 class Client:
@@ -126,7 +96,7 @@ class Client:
                     return each
             key = f"{named[MARK]}-{len(before)}"
         file = self._upload(path, key, on_sent)
-        body: Json = {"input_file_id": file["id"], "endpoint": endpoint, "completion_window": completion_window}
+        body: Json = {"input_file_id": file.id, "endpoint": endpoint, "completion_window": completion_window}
         return self._create(body | ({"metadata": named} if named else {}), key)
 
     def get(self, batch_id: str) -> Batch:
@@ -233,21 +203,43 @@ class Client:
 
     def list(self, *, limit: int | None = None) -> Iterator[Batch]:
         """The batches that the key may see, newest first; ``limit`` None: all."""
-        given, after, seen = 0, None, set[str]()
-        while limit is None or given < limit:
-            page = self._wire.get("batches", limit=_PAGE if limit is None else min(_PAGE, limit - given), after=after)
-            data = page.get("data")
-            found = [read_batch(each) for each in data if isinstance(each, dict)] if isinstance(data, list) else []
-            fresh = [batch for batch in found if batch.id not in seen]
-            for batch in fresh:
-                if given == limit:
-                    return
-                given += 1
-                seen.add(batch.id)
-                yield batch
-            if not fresh or not page.get("has_more"):
-                return
-            after = found[-1].id
+        return listed(self._wire, "batches", read_batch, limit=limit)
+
+    def files(self, *, purpose: str | None = None, limit: int | None = None) -> Iterator[File]:
+        """The stored files that the key may see, newest first; ``limit`` None: all."""
+        found = listed(self._wire, "files", read_file, limit=limit if purpose is None else None, purpose=purpose)
+        some = (file for file in found if purpose in {None, file.purpose})
+        return itertools.islice(some, limit)
+
+    def file(self, file_id: str) -> File:
+        """A stored file, without its bytes."""
+        return read_file(self._wire.get("files", file_id))
+
+    def upload(
+        self,
+        path: str | Path,
+        *,
+        purpose: str = "batch",
+        lifetime_s: int | None = None,
+        on_sent: Sent | None = None,
+    ) -> File:
+        """Stores a file; ``lifetime_s``: for so many seconds, instead of what the server takes for granted."""
+        return self._upload(Path(path), new_id(), on_sent, purpose, lifetime_s)
+
+    def delete_file(self, file_id: str) -> None:
+        """Deletes a stored file. Raises Refused for one that a batch is reading, where the server minds."""
+        self._wire.delete("files", file_id)
+
+    def in_use(self) -> set[str]:
+        """The ids of the files that batches which have not ended read; no server has some that run for over a week."""
+        since = time.time() - _LONGEST_S
+        lately = itertools.takewhile(lambda batch: (batch.created_at or since) >= since, self.list())
+        try:
+            return {batch.input_file_id for batch in lately if batch.input_file_id and not batch.ended}
+        except Refused as refused:
+            if refused.status not in _NO_ROUTE:
+                raise
+            return set()
 
     def check(self, path: str | Path, *, endpoint: str | None = None) -> Checkup:
         """All that is wrong with a file, as the server finds it; as it is found here, where that has no check."""
@@ -261,9 +253,14 @@ class Client:
                 raise
         return seen(check_file(path, endpoint=endpoint))
 
-    def _upload(self, path: Path, key: str, on_sent: Sent | None) -> Json:
+    def _upload(
+        self, path: Path, key: str, on_sent: Sent | None, purpose: str = "batch", lifetime_s: int | None = None
+    ) -> File:
         size, body = _pieces(path, on_sent)
-        return self._wire.upload(path.name, size, body, key=key)
+        fields = {"purpose": purpose}
+        if lifetime_s is not None:
+            fields |= {"expires_after[anchor]": "created_at", "expires_after[seconds]": str(lifetime_s)}
+        return read_file(self._wire.upload(path.name, size, body, fields, key=key))
 
     def _create(self, body: Json, key: str) -> Batch:
         """Creates a batch once: where the answer was lost, looks for it before it asks again."""
@@ -278,7 +275,7 @@ class Client:
                 if not lost.sent or time.monotonic() - began > self._patience_s:
                     raise
                 time.sleep(wait_s(tries))
-                for batch in self.list(limit=_PAGE):
+                for batch in self.list(limit=_LOOKED_AT):
                     if batch.input_file_id == input_file and (batch.created_at or 0) > since:
                         return batch
 

@@ -70,13 +70,20 @@ class Wire:
         sent = {"content-type": "application/json", **(headers or {})}
         return self._json("POST", path, body=lambda: [data], size=len(data), headers=sent, once=once)
 
-    def upload(self, name: str, size: int, body: Body, *, purpose: str = "batch", key: str | None = None) -> Json:
-        """``POST /files`` of ``size`` bytes, streamed."""
+    def delete(self, *path: str) -> Json:
+        """``DELETE``; the object answered."""
+        return self._json("DELETE", path)
+
+    def upload(self, name: str, size: int, body: Body, fields: Mapping[str, str], *, key: str) -> Json:
+        """``POST /files`` of ``size`` bytes, streamed, behind the form's other ``fields``."""
         boundary = "hornada" + new_id()
         plain = name.replace("\\", "_").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+        others = "".join(
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'
+            for field, value in fields.items()
+        )
         head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\n{purpose}\r\n'
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{plain}"\r\n'
+            f'{others}--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{plain}"\r\n'
             "Content-Type: application/jsonl\r\n\r\n"
         ).encode()
         tail = f"\r\n--{boundary}--\r\n".encode()
@@ -88,7 +95,7 @@ class Wire:
 
         headers = {
             "content-type": f"multipart/form-data; boundary={boundary}",
-            "idempotency-key": key or new_id(),
+            "idempotency-key": key,
         }
         return self._json("POST", ("files",), body=whole, size=len(head) + size + len(tail), headers=headers)
 
