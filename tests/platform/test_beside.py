@@ -12,7 +12,7 @@ from bench.client import Client, granted
 from bench.hornada import PROGRAM, Hornada
 from bench.process import free_port
 from tests.object_store import CREDENTIALS
-from tests.platform.fleet import Fleet, until
+from tests.platform.fleet import Fleet, metric, until
 from tests.platform.operator import OPERATOR_KEY, ended
 from tests.platform.work import Work
 
@@ -43,14 +43,15 @@ def test_it_pauses_and_resumes_what_runs_and_no_lease_ends(fleet: Fleet, work: W
     api, worker = fleet.add("api", ttl_s=15), fleet.add("worker", ttl_s=15)
     until(lambda: len(column(fleet.url, "SELECT id FROM worker")) == 2)
     alive = column(fleet.url, "SELECT id FROM worker")
-    batch = api.client.submit(work.lines(200, delay=1))
-    until(lambda: work.calls() >= 8)
+    batch = api.client.submit(work.lines(200, free=8))
+    until(lambda: work.calls() == 16)
     held = column(fleet.url, _HELD)
     admin(api, "plan", "list")
     assert column(fleet.url, _HELD) == held != set()
     assert "opening" in admin(api, "model", "pause", "m-chat")
-    paused = work.quiet()
-    assert 8 <= paused < 200
+    until(lambda: metric(worker, 'hornada_model_paused{model="m-chat"}') == 1)
+    work.open()
+    assert work.quiet() == 16
     assert column(fleet.url, "SELECT id FROM worker") == alive
     admin(api, "model", "resume", "m-chat")
     assert ended(api.client, batch).counts == (200, 0)

@@ -20,11 +20,6 @@ CAPACITY = 8
 
 
 @pytest.fixture
-def work(backend: Client) -> Work:
-    return Work(backend)
-
-
-@pytest.fixture
 def models(backend: Client) -> str:
     return settings([model("m-chat", f"http://127.0.0.1:{backend.port}/v1", capacity=CAPACITY, batch=CAPACITY)])
 
@@ -70,9 +65,14 @@ def finished(server: Hornada, batch: str) -> None:
 async def test_a_batch_begun_here_ends_there(near: Hornada, far: Hornada, work: Work, url: str, how: str) -> None:
     refused = run("move", far.config, "--data", near.data)
     assert (refused.returncode, "in use by another hornada process" in refused.stderr) == (2, True)
-    batch = near.client.submit(work.lines(LINES, delay=0.1))
+    batch = near.client.submit(work.lines(LINES, delay=0.1, free=110))
     half_way(near.client, batch, 100)
-    near.kill() if how == "killed" else near.terminate()
+    if how == "killed":
+        near.kill()
+        work.open()
+    else:
+        work.open()
+        near.terminate()
     before = work.quiet()
     moved = run("move", far.config, "--data", near.data)
     assert moved.returncode == 0, moved.stderr
@@ -94,11 +94,12 @@ async def test_a_batch_begun_here_ends_there(near: Hornada, far: Hornada, work: 
 def test_a_backup_is_moved_and_the_way_back(
     near: Hornada, far: Hornada, work: Work, models: str, tmp_path: Path
 ) -> None:
-    batch = near.client.submit(work.lines(LINES, delay=0.2))
+    batch = near.client.submit(work.lines(LINES, free=60))
     half_way(near.client, batch, 50)
     backup = tmp_path / "backup"
     assert run("backup", backup, "--data", near.data).returncode == 0
     near.kill()
+    work.open()
     assert run("move", far.config, "--data", backup).returncode == 0
     far.start()
     half_way(far.client, batch, 100)

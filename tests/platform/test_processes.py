@@ -9,7 +9,6 @@ from tests.platform.fleet import Fleet, metric, soon, until
 from tests.platform.operator import OPERATOR_KEY, ended
 from tests.platform.work import Work
 
-
 CAPACITY = 8
 
 

@@ -66,12 +66,13 @@ def test_an_older_server_runs_on_while_and_after_a_newer_one_migrates(
 ) -> None:
     server.start()
     client, work = server.client, Work(backend)
-    batch = client.submit(work.lines(300, delay=0.4))
+    batch = client.submit(work.lines(300, free=40))
     half_way(client, batch, 20)
     done = newer(NEWER, "migrate", "--config", server.config)
     assert done.returncode == 0, done.stderr
     assert "Took step 9001, later\nTook step 9002, later index\n" in done.stdout
     assert client.batch(batch)["status"] == "in_progress"
+    work.open()
     found = ended(client, batch)
     assert (found.batch["status"], found.counts, work.calls()) == ("completed", (300, 0), 300)
     granted(client.call("DELETE", f"/files/{found.batch['output_file_id']}"), "delete")
