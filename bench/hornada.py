@@ -15,7 +15,7 @@ from bench.client import Client
 from bench.process import NotReady, Process, free_port
 
 KEY = "sk-test"
-READY_LIMIT_S = 30.0
+READY_LIMIT_S = 60.0
 PROGRAM = Path(sys.executable).with_name("hornada")
 
 
@@ -110,7 +110,7 @@ class Hornada:
         """SIGKILL."""
         self.running.kill()
 
-    def terminate(self, timeout: float = 30) -> int | None:
+    def terminate(self, timeout: float = 60) -> int | None:
         """SIGTERM; the exit code, or None when it still runs after ``timeout`` seconds (it is killed then)."""
         self.running.send(signal.SIGTERM)
         code = self.running.wait(timeout)

@@ -2,16 +2,21 @@
 
 import atexit
 import contextlib
+import functools
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+_BLOCKS = range(10_000, 32_000, 200)
+"""The first ports of blocks below those which Linux gives to connections by itself (from 32768 on)."""
 _running: set["Process"] = set()
 
 
@@ -20,10 +25,32 @@ class NotReady(RuntimeError):
 
 
 def free_port() -> int:
-    """A loopback port that nobody listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that nobody listened on a moment ago, and that nobody else is given while this process lives.
+
+    It is none of those that the system gives to whoever asks for any, so that it is still free when a server that was
+    killed comes back to it.
+    """
+    while True:
+        port = next(_ports())
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+@functools.cache
+def _ports() -> Iterator[int]:
+    """The ports of this process: a block, which is taken for as long as its first port is."""
+    for first in random.sample(_BLOCKS, len(_BLOCKS)):
+        guard = socket.socket()
+        try:
+            guard.bind(("127.0.0.1", first))
+        except OSError:
+            guard.close()
+        else:
+            atexit.register(guard.close)
+            return itertools.cycle(range(first + 1, first + _BLOCKS.step))
+    message = "no block of ports is free"
+    raise NotReady(message)
 
 
 class Process:

@@ -19,7 +19,7 @@ class Stub(Process):
         options = [part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value))]
         super().__init__([build.program("stub"), "--port", str(self.port), *options], log)
         self.client = Client(f"http://127.0.0.1:{self.port}")
-        self.until(lambda: answers(self.client, "/health"), 10)
+        self.until(lambda: answers(self.client, "/health"), 60)
 
     @property
     def root(self) -> str:

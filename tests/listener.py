@@ -33,7 +33,7 @@ class Listener:
             self.heard.append(message)
             self._news.notify_all()
 
-    def wait(self, n: int, seconds: float = 30) -> list[Heard]:
+    def wait(self, n: int, seconds: float = 60) -> list[Heard]:
         """What was heard once there are so many messages."""
         with self._news:
             assert self._news.wait_for(lambda: len(self.heard) >= n, seconds), f"{len(self.heard)} of {n} messages came"
@@ -58,7 +58,7 @@ def listening() -> Iterator[Listener]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listener.url = f"http://127.0.0.1:{server.server_port}/hook"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield listener

@@ -4,7 +4,6 @@ import itertools
 import os
 import shutil
 import signal
-import socket
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,7 @@ from typing import Self
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from bench.process import NotReady, Process
+from bench.process import NotReady, Process, free_port
 
 BUCKET = "hornada"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "hornada", "AWS_SECRET_ACCESS_KEY": "secret-of-the-tests"}
@@ -110,10 +109,4 @@ class ObjectStore:
 
 
 def _free_ports() -> dict[str, int]:
-    names = [f"{name}.port{kind}" for name in _PORTS for kind in ("", ".grpc")]
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in names]
-    try:
-        return {name: int(probe.getsockname()[1]) for name, probe in zip(names, probes, strict=True)}
-    finally:
-        for probe in probes:
-            probe.close()
+    return {f"{name}.port{kind}": free_port() for name in _PORTS for kind in ("", ".grpc")}

@@ -26,7 +26,7 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     client = Client(f"http://127.0.0.1:{port}")
     log = tmp_path_factory.mktemp("backend") / "backend.log"
     with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
-        process.until(lambda: answers(client, "/health"), 20)
+        process.until(lambda: answers(client, "/health"), 60)
         yield client
 
 

@@ -40,13 +40,13 @@ def base(request: pytest.FixtureRequest, server: Hornada) -> Iterator[str]:
 
 @pytest.fixture
 def client(base: str) -> Client:
-    return Client(base, KEY, patience_s=20)
+    return Client(base, KEY, patience_s=60)
 
 
 @pytest.fixture
 def home(server: Hornada) -> Client:
     """The server where it is."""
-    return Client(server.base, KEY, patience_s=20)
+    return Client(server.base, KEY, patience_s=60)
 
 
 def line(custom_id: str, content: str) -> bytes:

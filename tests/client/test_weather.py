@@ -24,7 +24,7 @@ NUMBERS = itertools.count()
 @contextmanager
 def through(server: Hornada, meddle: Meddle) -> Iterator[tuple[Client, Proxy]]:
     with Proxy(f"http://127.0.0.1:{server.port}/strict/v1", meddle, plain=True) as proxy:
-        yield Client(proxy.base, KEY, patience_s=20), proxy
+        yield Client(proxy.base, KEY, patience_s=60), proxy
 
 
 def fresh(folder: Path, *more: str) -> Path:
@@ -171,8 +171,10 @@ def test_a_server_that_is_killed_while_it_is_watched_is_found_again(tmp_path: Pa
         while next(watch).status != "in_progress":
             pass
         hornada.kill()
-        threading.Timer(0.5, lambda: (models.gate.set(), hornada.start())).start()
+        again = threading.Timer(0.5, lambda: (models.gate.set(), hornada.start()))
+        again.start()
         *_, last = watch
+        again.join()
         assert (last.status, last.completed) == ("completed", 4)
         assert waits
         assert [each.text for each in client.results(batch.id)] == list("ABCD")

@@ -47,7 +47,7 @@ class Fleet:
         port = free_port()
         environ = self.environ(service, port)
         process = stack.enter_context(Process([PROGRAM, "serve"], self._folder / f"{port}.log", environ))
-        process.until(lambda: answers(Client(f"http://127.0.0.1:{port}"), "/readyz"), 30)
+        process.until(lambda: answers(Client(f"http://127.0.0.1:{port}"), "/readyz"), 60)
         return process, Client(f"http://127.0.0.1:{port}/v1", GIVEN["HORNADA_BOOTSTRAP_KEY"])
 
 

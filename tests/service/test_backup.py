@@ -25,7 +25,7 @@ def backend(tmp_path: Path) -> Iterator[Client]:
     client = Client(f"http://127.0.0.1:{port}")
     command = [sys.executable, "-m", "tests.cases.backend", "--port", str(port)]
     with Process(command, tmp_path / "backend.log") as process:
-        process.until(lambda: answers(client, "/health"), 20)
+        process.until(lambda: answers(client, "/health"), 60)
         yield client
 
 

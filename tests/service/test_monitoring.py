@@ -45,7 +45,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, set[st
         ask = {"model": lines.MODEL, "messages": [{"role": "user", "content": "?"}]}
         assert hornada.client.call("POST", "/chat/completions", ask).status == 200
         batch = hornada.client.submit(lines.write(folder / "in.jsonl", 3))
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while hornada.client.batch(batch)["status"] != "completed":
             assert time.monotonic() < end
             time.sleep(0.05)

@@ -128,7 +128,7 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = free_port()
     log = tmp_path_factory.mktemp("backend") / "backend.log"
     with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
-        process.until(lambda: answers(Client(f"http://127.0.0.1:{port}"), "/health"), 20)
+        process.until(lambda: answers(Client(f"http://127.0.0.1:{port}"), "/health"), 60)
         yield f"http://127.0.0.1:{port}/v1"
 
 
@@ -136,7 +136,7 @@ def named(server: Hornada) -> set[str]:
     return {each["id"] for each in server.client.call("GET", "/models").json["data"]}
 
 
-def until(true: object, seconds: float = 10) -> None:
+def until(true: object, seconds: float = 60) -> None:
     """Waits for something to become true."""
     end = time.monotonic() + seconds
     while not true():  # type: ignore[operator]

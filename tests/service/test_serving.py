@@ -56,12 +56,12 @@ def site(hornada: Hornada) -> Client:
 
 
 def ready(hornada: Hornada) -> tuple[int, dict[str, Any]]:
-    answer = site(hornada).call("GET", "/readyz", timeout=5)
+    answer = site(hornada).call("GET", "/readyz")
     return answer.status, answer.json
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 15
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.05)
@@ -166,7 +166,7 @@ def test_a_stop_says_what_it_waits_for_and_answers_health_meanwhile(serve: Serve
     assert ready(hornada)[1]["reasons"] == ["the server is stopping"]
     assert site(hornada).call("GET", "/healthz").status == 200
     assert hornada.client.call("GET", "/models").status == 503
-    assert hornada.running.wait(10) == 0
+    assert hornada.running.wait(60) == 0
     assert "stopping: 2 calls in flight get up to 20 s" in hornada.log()
     assert hornada.log().splitlines()[-1].endswith("stopped")
     hornada.start()
@@ -175,13 +175,13 @@ def test_a_stop_says_what_it_waits_for_and_answers_health_meanwhile(serve: Serve
 
 
 def test_a_second_signal_stops_at_once(serve: Serve, endless: Stub, tmp_path: Path) -> None:
-    hornada = serve(endless.upstream)
+    hornada = serve(endless.upstream, {"HORNADA_SERVER_SHUTDOWN_GRACE_S": "50"})
     hornada.client.submit(lines.write(tmp_path / "in.jsonl", 8))
     until(lambda: endless.stats()["inflight"] == 2, "two lines are in flight")
     hornada.running.send(signal.SIGTERM)
     until(lambda: ready(hornada)[0] == 503, "it is unready")
     hornada.running.send(signal.SIGINT)
-    assert hornada.running.wait(5) == 0
+    assert hornada.running.wait(30) == 0
     assert "stopping at once" in hornada.log()
 
 
@@ -189,7 +189,7 @@ def test_the_time_of_grace_is_a_setting(serve: Serve, endless: Stub, tmp_path: P
     hornada = serve(endless.upstream, {"HORNADA_SERVER_SHUTDOWN_GRACE_S": "0.5"})
     hornada.client.submit(lines.write(tmp_path / "in.jsonl", 8))
     until(lambda: endless.stats()["inflight"] == 2, "two lines are in flight")
-    assert hornada.terminate(timeout=10) == 0
+    assert hornada.terminate(timeout=30) == 0
     assert "get up to 0.5 s" in hornada.log()
 
 

@@ -16,6 +16,7 @@ from bench import lines
 from bench.hornada import Hornada, model, settings
 from bench.stub import Stub
 from hornada.core.catalog import Server
+from hornada.service import tracing as service_tracing
 from hornada.service.tracing import Tracing
 from hornada.upstream import connect
 from hornada.upstream.protocol import Failure, Timeouts
@@ -46,7 +47,7 @@ class Collector:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def take(self, body: bytes) -> None:
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
@@ -83,7 +84,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         odd = {"baggage": "secret=" + "x" * 9000, "tracestate": "Secret=\t,secret"} | parent
         assert hornada.client.call("GET", "/models", headers=odd).status == 200
         batch = hornada.client.submit(lines.write(folder / "in.jsonl", 3))
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while hornada.client.batch(batch)["status"] != "completed":
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -132,12 +133,12 @@ def test_it_says_who_it_is_and_nothing_of_what_was_asked_or_of_keys(traced: Coll
     assert "secret" not in traced.logged.lower()
 
 
-async def test_a_collector_that_says_nothing_is_not_waited_for() -> None:
+async def test_a_collector_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_tracing, "_CLOSE_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         tracing = Tracing(f"http://127.0.0.1:{silent.getsockname()[1]}")
         upstream = tracing.connecting(connect)(Server(url="http://127.0.0.1:9"))
         assert isinstance(await upstream.send("/x", b"{}", Timeouts(), max_bytes=1), Failure)
         await upstream.close()
-        began = time.monotonic()
         tracing.close()
-        assert time.monotonic() - began < 8
+        assert "traces" in {thread.name for thread in threading.enumerate()}, "what is left still waits to be sent"

@@ -55,7 +55,7 @@ def metrics(server: Hornada) -> dict[str, float]:
 def run(server: Hornada, folder: Path) -> str:
     """Runs a batch to its end; its id."""
     batch = server.client.submit(lines.write(folder / "input.jsonl", 3))
-    return str(server.client.finish(batch, 30, 0.02)["id"])
+    return str(server.client.finish(batch, 60, 0.02)["id"])
 
 
 def test_what_came_of_messages_is_counted_and_logged(serve: Serve, listener: Listener, tmp_path: Path) -> None:
@@ -65,10 +65,10 @@ def test_what_came_of_messages_is_counted_and_logged(serve: Serve, listener: Lis
     batch = run(server, tmp_path)
     (heard,) = listener.wait(1)
     assert json.loads(heard.body)["data"] == {"id": batch}
-    server.running.until(lambda: metrics(server)['hornada_webhook_attempts_total{result="delivered"}'] == 1, 10)
+    server.running.until(lambda: metrics(server)['hornada_webhook_attempts_total{result="delivered"}'] == 1, 60)
     listener.status = 500
     run(server, tmp_path)
-    server.running.until(lambda: metrics(server)['hornada_webhook_attempts_total{result="failed"}'] == 1, 10)
+    server.running.until(lambda: metrics(server)['hornada_webhook_attempts_total{result="failed"}'] == 1, 60)
     found = metrics(server)
     assert (found["hornada_webhook_pending"], found["hornada_webhook_given_up_total"]) == (1, 0)
     assert found["hornada_webhook_oldest_pending_seconds"] > 0
@@ -103,7 +103,7 @@ def test_a_stop_waits_for_what_is_on_its_way(serve: Serve, listener: Listener, t
     server.start()
     listener.wait(1)
     path = f"/webhook_endpoints/{made['id']}/deliveries?status=delivered"
-    server.running.until(lambda: bool(server.client.call("GET", path).json["data"]), 10)
+    server.running.until(lambda: bool(server.client.call("GET", path).json["data"]), 60)
 
 
 def _paths(server: Hornada) -> list[str]:
