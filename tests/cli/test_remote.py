@@ -113,6 +113,15 @@ def test_failed_lines_are_shown_alone_and_run_again(shell: Shell) -> None:
     assert code == 1, said
     assert out.strip() not in {"", batch}
     assert "1 of 1 lines, 1 failed" in said
+    code, out, said = shell("retry", batch, "--id", "0-four", "--id", "1-refuse")
+    assert (code, out, "There is an answer to the line with the custom_id '0-four'" in said) == (2, "", True), said
+    (shell.folder / "ids.txt").write_text("0-four\r\n\n1-refuse\n", "utf-8")
+    code, out, said = shell("retry", batch, "--id", "@ids.txt", "--answered", "--wait")
+    assert (code, "2 of 2 lines, 1 failed" in said) == (1, True), said
+    assert shell("retry", batch, "--only", "503")[0] == 2
+    assert shell("retry", batch, "--only", "400")[0] == 0
+    assert shell("retry", batch, "--only", "400", "--id", "a")[0] == 2
+    assert shell("retry", batch, "--answered")[0] == 2
     code, out, said = shell("results", batch, "-o", "r.parquet", "--json")
     assert json.loads(out) == {"output": "r.parquet", "answered": 1, "failed": 1, "failures": {"http_400": 1}}
 

@@ -60,6 +60,34 @@ def test_a_retry_runs_only_what_failed(client: Client, word: str, tmp_path: Path
     assert [each.custom_id for each in client.results(again.id)] == ["1-refuse"]
 
 
+def test_a_retry_runs_the_lines_that_are_named(client: Client, word: str, tmp_path: Path) -> None:
+    batch = client.wait(client.submit(write(tmp_path / "in.jsonl", word, "refuse", "c", "refuse")).id, interval_s=0.05)
+    again = client.wait(client.retry(batch.id, custom_ids=["3-refuse"]).id, interval_s=0.05)
+    assert [each.custom_id for each in client.results(again.id)] == ["3-refuse"]
+    again = client.wait(client.retry(batch.id, custom_ids=["2-c", "1-refuse"], answered=True).id, interval_s=0.05)
+    assert [each.custom_id for each in client.results(again.id)] == ["1-refuse", "2-c"]
+    again = client.wait(client.retry(batch.id, only=[400]).id, interval_s=0.05)
+    assert [each.custom_id for each in client.results(again.id)] == ["1-refuse", "3-refuse"]
+    with pytest.raises(BadInput, match=r"no line with the custom_id '9', 'x'\."):
+        client.retry(batch.id, custom_ids=["1-refuse", "x", "9"])
+    with pytest.raises(BadInput, match=r"answer to the line with the custom_id '2-c'"):
+        client.retry(batch.id, custom_ids=["1-refuse", "2-c"])
+    with pytest.raises(BadInput, match="503"):
+        client.retry(batch.id, only=[503])
+    for wrong in ({"only": [400], "custom_ids": ["1-refuse"]}, {"answered": True}):
+        with pytest.raises(BadInput, match="ids"):
+            client.retry(batch.id, **wrong)  # type: ignore[arg-type]
+
+
+def test_more_ids_than_a_call_takes_are_found_here(home: Client, word: str, tmp_path: Path) -> None:
+    ids = [f"{word}-{i:03}-{'x' * 500}" for i in range(2200)]
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"".join(line(each, "refuse") + b"\n" for each in ids))
+    batch = home.wait(home.submit(path).id)
+    again = home.retry(batch.id, custom_ids=ids[1:])
+    assert home.wait(again.id).total == len(ids) - 1
+
+
 def test_there_is_nothing_to_retry_where_every_line_was_answered(client: Client, word: str, tmp_path: Path) -> None:
     batch = client.wait(client.submit(write(tmp_path / "in.jsonl", word)).id, interval_s=0.05)
     with pytest.raises(BadInput):

@@ -11,7 +11,7 @@ from hornada.core.file import File
 from hornada.core.limits import DialectRules
 from hornada.dialects import DIALECTS
 from hornada.engine import retrying
-from hornada.engine.retrying import Retrying
+from hornada.engine.retrying import Choice, Retrying
 from tests.engine.house import ANA, OPENAI, House, caller, line, texts
 from tests.engine.model_server import ModelServer, Say
 
@@ -28,14 +28,17 @@ def again(house: House) -> Retrying:
     return Retrying(house.db, house.blobs, house.files, house.batches, rules)
 
 
-async def retried(again: Retrying, batch: Batch, *only: str, who: Any = ANA, **change: Any) -> tuple[Batch, bool]:
+async def retried(again: Retrying, batch: Batch, *codes: str, who: Any = ANA, **change: Any) -> tuple[Batch, bool]:
+    choice = Choice(
+        codes=frozenset(codes), ids=frozenset(change.pop("ids", ())), answered=change.pop("answered", False)
+    )
     asked: dict[str, Any] = {"retry": False, "idempotency_key": None}
-    return await again.retry(who, batch.id, only, **(asked | change))
+    return await again.retry(who, batch.id, choice, **(asked | change))
 
 
-async def refused(again: Retrying, batch: Batch, *only: str) -> str:
+async def refused(again: Retrying, batch: Batch, *codes: str, **change: Any) -> str:
     with pytest.raises(Refusal) as caught:
-        await retried(again, batch, *only)
+        await retried(again, batch, *codes, **change)
     assert caught.value.code is Code.BATCH_NOT_RETRYABLE
     return caught.value.message
 
@@ -90,6 +93,28 @@ async def test_only_those_that_failed_so(
     assert batch.failures == {"bad_word": 2, "http_413": 1}
     new, _ = await retried(again, batch, *only)
     assert await content(house, new) == b"".join(map(line, taken))
+
+
+async def test_only_the_lines_that_are_named(house: House, again: Retrying, server: ModelServer) -> None:
+    two_kinds(server)
+    batch = await house.finish(await house.accepted("b0", "a1", "b2", "h3", "a4"))
+    new, _ = await retried(again, batch, ids=["h3", "b0"])
+    assert await content(house, new) == line("b0") + line("h3")
+    said = await refused(again, batch, ids=["b0", "c", *(f"d{i}" for i in range(6))])
+    assert said == "The batch has no line with the custom_id 'c', 'd0', 'd1', 'd2', 'd3' and 2 more."
+    assert "There is an answer to the line with the custom_id 'a1', 'a4'; " in await refused(
+        again, batch, ids=["b0", "a4", "a1"]
+    )
+    new, _ = await retried(again, batch, ids=["b2", "a1"], answered=True)
+    assert await content(house, new) == line("a1") + line("b2")
+
+
+async def test_lines_that_have_an_answer_run_again_where_none_failed(house: House, again: Retrying) -> None:
+    batch = await house.finish(await house.accepted("a0", "a1"))
+    assert batch.error_file is None
+    assert "nothing to retry" in await refused(again, batch, ids=["a0"])
+    new, _ = await retried(again, batch, ids=["a1"], answered=True)
+    assert await content(house, new) == line("a1")
 
 
 async def test_lines_that_were_cancelled_run_again(house: House, again: Retrying) -> None:

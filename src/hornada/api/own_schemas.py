@@ -48,12 +48,15 @@ class BatchEvent(Strict):
 
 
 class RetryBatch(Struct, kw_only=True):
-    """Which lines to run again; without ``only``, all that have no answer.
+    """Which lines to run again; all that have no answer, if nothing is said.
 
-    ``only``: codes as ``errors_by_code`` counts them, and HTTP statuses.
+    ``only``: those with one of these codes, as ``errors_by_code`` counts them, or HTTP statuses. ``custom_ids``: just
+    these lines, also those that have an answer if ``answered``.
     """
 
     only: Annotated[list[str | int], Meta(min_length=1, max_length=100)] | None = None
+    custom_ids: Annotated[list[str], Meta(min_length=1, max_length=50_000)] | None = None
+    answered: bool = False
     idempotency_key: Annotated[str, Meta(max_length=255)] | None = None
 
 

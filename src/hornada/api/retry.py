@@ -1,17 +1,20 @@
-"""``POST /batches/{id}/retry``: a new batch of the lines that failed, expired or were cancelled."""
+"""``POST /batches/{id}/retry``: a new batch of the lines that failed, expired or were cancelled, or of some."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from hornada.api.call import Call, Response, json_response
 from hornada.api.create import idempotency_key
-from hornada.api.fields import at_most, number, within, wrong_type
+from hornada.api.fields import at_most, number, text, within, wrong_type
 from hornada.api.files import deduplicated
 from hornada.api.services import Services
 from hornada.core.errors import Code, Refusal
+from hornada.engine.retrying import Choice
 
 MOST_CODES = 100
+MOST_IDS = 50_000
 _CODE_LENGTH = 64
+_ID_LENGTH = 512
 _STATUSES = (100, 999)
 
 
@@ -29,7 +32,7 @@ class RetryCalls:
         batch, earlier = await self._retrying.retry(
             call.principal,
             call.params["id"],
-            only(body.get("only")),
+            choice(body),
             retry=call.retry,
             idempotency_key=idempotency_key(header if header is not None else body.get("idempotency_key")),
         )
@@ -38,16 +41,35 @@ class RetryCalls:
         return json_response(call.dialect.batch(batch) | own, headers=headers)
 
 
-def only(value: Any) -> Sequence[str]:
-    """Codes such as ``batch_expired`` and HTTP statuses such as 503; none for every line. Raises Refusal."""
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise wrong_type("only", "an array of codes and HTTP statuses", value)
-    if not 0 < len(value) <= MOST_CODES:
-        message = f"Invalid 'only': expected 1 to {MOST_CODES} codes and HTTP statuses, but got {len(value)}."
+def choice(body: dict[str, Any]) -> Choice:
+    """Which lines ``only``, ``custom_ids`` and ``answered`` ask for. Raises Refusal."""
+    codes = _several(body.get("only"), "only", MOST_CODES, "codes and HTTP statuses", _code)
+    ids = _several(body.get("custom_ids"), "custom_ids", MOST_IDS, "custom_ids", _custom_id)
+    answered = body.get("answered", False)
+    if not isinstance(answered, bool):
+        raise wrong_type("answered", "a boolean", answered)
+    if codes and ids:
+        message = "Invalid 'only': it cannot be given together with 'custom_ids', which names the lines."
         raise Refusal(Code.INVALID_VALUE, message, "only")
-    return [_code(each, f"only[{at}]") for at, each in enumerate(value)]
+    if answered and not ids:
+        message = "Invalid 'answered': it needs 'custom_ids', to say which lines are run though they have an answer."
+        raise Refusal(Code.INVALID_VALUE, message, "answered")
+    return Choice(codes=codes, ids=ids, answered=answered)
+
+
+def _several(value: Any, name: str, most: int, what: str, read: Callable[[object, str], str]) -> frozenset[str]:
+    if value is None:
+        return frozenset()
+    if not isinstance(value, list):
+        raise wrong_type(name, f"an array of {what}", value)
+    if not 0 < len(value) <= most:
+        message = f"Invalid '{name}': expected 1 to {most} {what}, but got {len(value)}."
+        raise Refusal(Code.INVALID_VALUE, message, name)
+    return frozenset(read(each, f"{name}[{at}]") for at, each in enumerate(value))
+
+
+def _custom_id(value: object, name: str) -> str:
+    return at_most(text(value, name), name, _ID_LENGTH)
 
 
 def _code(value: object, name: str) -> str:

@@ -48,8 +48,8 @@ def recipe(
         return None
     fields = dict(_parameter(each) for each in params or [])
     made = Recipe(
-        prompt=_text(prompt, "--prompt") if prompt is not None else column_prompt(column or ""),
-        system=_text(system, "--system") if system is not None else None,
+        prompt=read_text(prompt, "--prompt") if prompt is not None else column_prompt(column or ""),
+        system=read_text(system, "--system") if system is not None else None,
         model=model or fields.pop("model", None),
         endpoint=endpoint or "/v1/chat/completions",
         params=fields,
@@ -76,7 +76,8 @@ def _plain(source: Path, useless: dict[str, Any]) -> None:
             raise typer.BadParameter("needs --prompt or --column: the lines are requests as they are", param_hint=flag)
 
 
-def _text(given: str, flag: str) -> str:
+def read_text(given: str, flag: str) -> str:
+    """What is given, or stands in the file that it names after an ``@``. Raises BadParameter."""
     if not given.startswith("@"):
         return given
     try:

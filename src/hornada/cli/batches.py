@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hornada.cli.asking import read_text
 from hornada.cli.columns import moment, table
 from hornada.cli.remote import (
     ApiKeyFlag,
@@ -25,12 +26,25 @@ from hornada.core.batch import Status
 if TYPE_CHECKING:
     from hornada.client import Batch
 
-RETRY_EXAMPLES = ("hornada retry batch_... --wait",)
+RETRY_EXAMPLES = (
+    "hornada retry batch_... --wait",
+    "hornada retry batch_... --only 503 --only batch_expired",
+    "hornada retry batch_... --id @ids.txt --answered",
+)
 LIST_EXAMPLES = ("hornada list", "hornada list --status in_progress --metadata project=atlas --json")
 
 
 def retry(
     batch: BatchArgument,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CODE", help="Just what failed with this code or HTTP status; may be repeated."),
+    ] = None,
+    custom_id: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="ID", help="Just the line with this custom_id; or @FILE of ids; may be repeated."),
+    ] = None,
+    answered: Annotated[bool, typer.Option("--answered", help="Those of --id also where they were answered.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the new batch to its end.")] = False,
     base_url: BaseUrlFlag = None,
     api_key: ApiKeyFlag = None,
@@ -39,16 +53,22 @@ def retry(
 ) -> None:
     """Run what has no answer in a batch again.
 
-    Lines that failed, expired or were cancelled become a new batch, whose id is printed.
+    Lines that failed, expired or were cancelled, or those that are named, become a new batch, whose id is printed.
     """
     import sys
     import time
+
+    if only and custom_id:
+        raise typer.BadParameter("cannot be given together with --id", param_hint="--only")
+    if answered and not custom_id:
+        raise typer.BadParameter("needs --id, to say which lines", param_hint="--answered")
+    ids = [each for given in custom_id or [] for each in _ids(given)]
 
     from hornada.cli.progress import reporter
 
     with told():
         client = connect(base_url, api_key, quiet=quiet)
-        made = client.retry(batch)
+        made = client.retry(batch, only=only or (), custom_ids=ids, answered=answered)
         if not as_json:
             typer.echo(made.id)
     if not wait:
@@ -62,6 +82,16 @@ def retry(
         elif not quiet:
             tell(made)
     raise typer.Exit(outcome(made))
+
+
+def _ids(given: str) -> list[str]:
+    """The id that is given, or those that stand in a file, one a line."""
+    if not given.startswith("@"):
+        return [given]
+    found = [line.removesuffix("\r") for line in read_text(given, "--id").split("\n")]
+    if not any(found):
+        raise typer.BadParameter(f"{given[1:]} holds no ids", param_hint="--id")
+    return [line for line in found if line]
 
 
 def cancel(

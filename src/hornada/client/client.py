@@ -14,7 +14,7 @@ from typing import Any
 
 from hornada.client.batch import Batch, read_batch
 from hornada.client.checkup import Checkup, seen, told
-from hornada.client.collected import Collected
+from hornada.client.collected import Choice, Collected
 from hornada.client.download import download
 from hornada.client.events import events
 from hornada.client.faults import BadInput, ClientError, Refused, Unreached
@@ -40,6 +40,7 @@ _LONGEST_S = 8 * 86_400
 _CLOCKS_S = 60
 _MOST_INTERVAL_S = 10.0
 _NO_ROUTE = frozenset({404, 405, 501})
+_TOO_MUCH = frozenset({413})
 
 
 class NotEnded(ClientError):
@@ -166,28 +167,49 @@ class Client:
         """The content of a file, byte for byte; a download that is cut off goes on where it was."""
         download(self._wire, file_id, Path(path))
 
-    def retry(self, batch_id: str) -> Batch:
+    def retry(
+        self,
+        batch_id: str,
+        *,
+        only: Iterable[str | int] = (),
+        custom_ids: Iterable[str] = (),
+        answered: bool = False,
+    ) -> Batch:
         """A new batch of the lines that failed, expired or were cancelled.
 
-        Raises BadInput when there are none, or the input is gone, and NotEnded while the batch runs.
+        ``only``: of those just the ones that failed with these codes or statuses. ``custom_ids``: just these lines,
+        with ``answered`` also those that have an answer. Raises BadInput when there are none or not all, or the input
+        is gone, and NotEnded while the batch runs.
         """
+        choice = Choice(only=tuple(only), ids=frozenset(custom_ids), answered=answered)
+        if (choice.only and choice.ids) or (answered and not choice.ids):
+            raise BadInput("Codes and ids cannot be given together, and of answered lines ids are needed.")
         batch = self.get(batch_id)
         if not batch.ended:
             raise NotEnded(f"{batch.id} is {batch.status.replace('_', ' ')}: what failed can be run again at its end.")
         try:
-            return read_batch(self._wire.post("batches", batch_id, "retry", headers={"idempotency-key": new_id()}))
+            return self._retry(batch_id, choice)
         except Refused as refused:
             if refused.code == "batch_not_retryable":
                 raise BadInput(str(refused)) from None
-            if refused.status not in _NO_ROUTE:
+            if refused.status not in _NO_ROUTE | _TOO_MUCH:
                 raise
         with self.collected(batch_id) as found, tempfile.TemporaryDirectory(prefix="hornada-") as folder:
             path = Path(folder) / f"retry-of-{batch.id}.jsonl"
             with path.open("wb") as out:
-                out.writelines(found.unanswered())
+                out.writelines(found.again(choice))
             if not path.stat().st_size:
-                raise BadInput(f"Every line of {batch.id} was answered: there is nothing to run again.")
+                which = f" with {', '.join(map(str, choice.only))}" if choice.only else ""
+                raise BadInput(f"No line of {batch.id} failed{which}: there is nothing to run again.")
             return self.submit(path, endpoint=batch.endpoint, metadata=batch.metadata)
+
+    def _retry(self, batch_id: str, choice: Choice) -> Batch:
+        """The retry of a server that has one."""
+        body: Json = {"only": list(choice.only)} if choice.only else {}
+        if choice.ids:
+            body = {"custom_ids": sorted(choice.ids), "answered": choice.answered}
+        headers = {"idempotency-key": new_id()}
+        return read_batch(self._wire.post("batches", batch_id, "retry", body=body or None, headers=headers))
 
     def cancel(self, batch_id: str) -> Batch:
         """Asks for the end of a batch; what runs may still be finished."""

@@ -1,8 +1,8 @@
-"""A new batch of just the lines of another that failed, expired or were cancelled, as they stand in its input."""
+"""A new batch of the lines of another that failed, expired or were cancelled, or of some, byte for byte."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
+from contextlib import aclosing, asynccontextmanager
 
 import msgspec
 from msgspec import Raw, Struct
@@ -32,6 +32,19 @@ _AT_A_STRETCH = 64
 _PAIRS = 16
 _NAME_LENGTH = 255
 _KEY = "retry_of"
+_SHOWN = 5
+_IS_GONE = "file was deleted or has expired; without it there is no retry."
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """Which lines run again: all that have no answer, those of them with a code in ``codes``, or those of ``ids``.
+
+    ``codes``: as ``core.progress.code_of`` tells them. ``ids``: custom_ids, with ``answered`` also of answered lines.
+    """
+
+    codes: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
+    answered: bool = False
 
 
 class Retrying:
@@ -56,14 +69,13 @@ class Retrying:
         self._places = Places(most, words, come_back_s=_COME_BACK_S)
 
     async def retry(
-        self, principal: Principal, batch_id: str, only: Collection[str], *, retry: bool, idempotency_key: str | None
+        self, principal: Principal, batch_id: str, choice: Choice, *, retry: bool, idempotency_key: str | None
     ) -> tuple[Batch, bool]:
         """Creates the batch, or answers the earlier one that this call repeats (True), as ``Batches.create`` does.
 
-        ``only``: the codes by which the lines to take are counted (``core.progress.code_of``), none for all. Raises
-        Refusal BATCH_NOT_FOUND, BATCH_NOT_RETRYABLE, RATE_LIMIT_EXCEEDED when the organization has too many under way,
-        STORAGE_QUOTA_EXCEEDED, STORAGE_LOW and those of ``create``, and Unavailable or Broken. The file and the batch
-        are made in one transaction, so a refused call leaves neither behind.
+        Raises Refusal BATCH_NOT_FOUND, BATCH_NOT_RETRYABLE, RATE_LIMIT_EXCEEDED when the organization has too many
+        under way, STORAGE_QUOTA_EXCEEDED, STORAGE_LOW and those of ``create``, and Unavailable or Broken. The file and
+        the batch are made in one transaction, so a refused call leaves neither behind.
         """
         batch = await self._batches.get(principal, batch_id)
         rules, made = self._rules(batch.dialect), list[tuple[Batch, bool]]()
@@ -73,62 +85,107 @@ class Retrying:
             made.append(await self._batches.create_in(tx, principal, rules, new, retry=retry, key=idempotency_key))
 
         with self._places.one(principal.org):
-            draft, name = await self._copy(batch, frozenset(only))
+            draft, name = await self._copy(batch, choice)
             once = replace(rules, deduplicate=True)
             await self._files.finish(draft, principal, once, purpose="batch", name=name, also=create)
         found, earlier = made[-1]
         self._batches.created(earlier=earlier)
         return found, earlier
 
-    async def _sources(self, batch: Batch) -> tuple[File, File]:
-        """The input and the error file of a batch that can be retried."""
+    async def _sources(self, batch: Batch, choice: Choice) -> tuple[File, File | None]:
+        """The input and the error file of a batch that can be retried; without the latter only if it is not needed."""
         if batch.status not in TERMINAL:
             raise _refusal(f"Cannot retry a batch with status '{batch.status}'; wait until it has ended.")
         if batch.status is Status.FAILED:
             raise _refusal("No line of the batch was run, for its file has faults; correct them and create it anew.")
-        if batch.error_file is None:
+        if batch.error_file is None and not choice.answered:
             raise _refusal("There is nothing to retry: no line of the batch failed.")
         async with self._db.read() as tx:
             source = await rows.get(tx, batch.org, batch.input_file)
-            errors = await rows.get(tx, batch.org, batch.error_file)
-        for file, which in ((source, "input"), (errors, "error")):
-            if file is None:
-                raise _refusal(f"The batch's {which} file was deleted or has expired; without it there is no retry.")
-        assert source is not None
-        assert errors is not None
+            errors = await rows.get(tx, batch.org, batch.error_file) if batch.error_file is not None else None
+        if source is None:
+            raise _refusal(f"The batch's input {_IS_GONE}")
+        if errors is None and not choice.answered:
+            raise _refusal(f"The batch's error {_IS_GONE}")
         return source, errors
 
-    async def _copy(self, batch: Batch, only: frozenset[str]) -> tuple[Draft, str]:
+    async def _copy(self, batch: Batch, choice: Choice) -> tuple[Draft, str]:
         """The input of the new batch, and its name."""
-        source, errors = await self._sources(batch)
+        source, errors = await self._sources(batch, choice)
+        if choice.ids:
+            numbers = await self._named(batch, source, errors, choice)
+        else:
+            assert errors is not None
+            numbers = [number async for number in self._failed(batch, errors, choice.codes)]
+            _check_some(numbers, batch, choice.codes)
         draft = await self._files.begin()
         try:
-            async with aclosing(self._lines(batch, source, errors, only)) as lines:
+            async with aclosing(self._lines(source, numbers)) as lines:
                 await _fill(draft, lines)
-            _check_some(draft, batch, only)
         except BaseException:
             await draft.abort()
             raise
         return draft, f"retry-{source.name}"[:_NAME_LENGTH]
 
-    async def _lines(
-        self, batch: Batch, source: File, errors: File, only: frozenset[str]
-    ) -> AsyncGenerator[bytes, None]:
-        """The input's lines that have a line in the error file which counts, byte for byte."""
-        async with AsyncExitStack() as stack:
-            failed = Results(self._blobs, errors, batch.id, ok=False)
-            stack.push_async_callback(failed.close)
-            requests = Requests(self._blobs, source)
-            stack.push_async_callback(requests.close)
+    async def _named(self, batch: Batch, source: File, errors: File | None, choice: Choice) -> list[int]:
+        """The numbers of the lines with the ids, in order. Raises Refusal for ids that are not there or answered."""
+        missing, numbers = set(choice.ids), dict[int, str]()
+        async with self._requests(source) as requests:
+            number = 0
+            while missing and (line := await requests.raw(number)):
+                custom_id = _decode_id(line).custom_id
+                if custom_id in missing:
+                    missing.discard(custom_id)
+                    numbers[number] = custom_id
+                number += 1
+                await _breathe(number)
+        if missing:
+            raise _refusal(f"The batch has no line with the custom_id {_some(missing)}.")
+        if not choice.answered:
+            assert errors is not None
+            failed = {number async for number in self._failed(batch, errors, frozenset())}
+            answered = [custom_id for number, custom_id in numbers.items() if number not in failed]
+            if answered:
+                raise _refusal(
+                    f"There is an answer to the line with the custom_id {_some(answered)}; "
+                    f"with 'answered' true it is run all the same."
+                )
+        return list(numbers)
+
+    async def _failed(self, batch: Batch, errors: File, codes: frozenset[str]) -> AsyncGenerator[int, None]:
+        """The numbers of the lines in the error file that have one of the codes, or of all."""
+        failed, looked = Results(self._blobs, errors, batch.id, ok=False), 0
+        try:
             await failed.seek(0)
-            looked = 0
             while (number := failed.number) is not None:
                 looked += 1
-                if looked % _AT_A_STRETCH == 0:
-                    await asyncio.sleep(0)
+                await _breathe(looked)
                 line = await failed.take()
-                if not only or not only.isdisjoint(_codes(line)):
-                    yield await requests.raw(number) + b"\n"
+                if not codes or not codes.isdisjoint(_codes(line)):
+                    yield number
+        finally:
+            await failed.close()
+
+    async def _lines(self, source: File, numbers: Iterable[int]) -> AsyncGenerator[bytes, None]:
+        """Lines of the input by their numbers, which grow, byte for byte."""
+        async with self._requests(source) as requests:
+            for looked, number in enumerate(numbers, 1):
+                await _breathe(looked)
+                yield await requests.raw(number) + b"\n"
+
+    @asynccontextmanager
+    async def _requests(self, source: File) -> AsyncIterator[Requests]:
+        requests = Requests(self._blobs, source)
+        try:
+            yield requests
+        finally:
+            await requests.close()
+
+
+async def _breathe(looked: int) -> None:
+    """Has the event loop turn now and then."""
+    if looked % _AT_A_STRETCH == 0:
+        await asyncio.sleep(0)
 
 
 async def _fill(draft: Draft, lines: AsyncIterator[bytes]) -> None:
@@ -142,12 +199,22 @@ async def _fill(draft: Draft, lines: AsyncIterator[bytes]) -> None:
         await draft.write(bytes(block))
 
 
-def _check_some(draft: Draft, batch: Batch, only: Collection[str]) -> None:
+def _check_some(numbers: Collection[int], batch: Batch, codes: Collection[str]) -> None:
     """Raises Refusal when no line was taken."""
-    if not draft.size:
+    if not numbers:
         there = ", ".join(f"{code} ({n})" for code, n in batch.failures.items()) or "unknown"
-        wanted = ", ".join(sorted(only))
+        wanted = ", ".join(sorted(codes))
         raise _refusal(f"There is nothing to retry: no line failed with {wanted}. Codes of its lines: {there}.")
+
+
+def _some(ids: Collection[str]) -> str:
+    """Some of them, and how many there are besides."""
+    shown = ", ".join(f"'{custom_id}'" for custom_id in sorted(ids)[:_SHOWN])
+    return f"{shown} and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else shown
+
+
+class _Named(Struct, gc=False):
+    custom_id: str
 
 
 class _Response(Struct, gc=False):
@@ -165,6 +232,7 @@ class _Failed(Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Failed).decode
+_decode_id = msgspec.json.Decoder(_Named).decode
 
 
 def _codes(line: bytes) -> tuple[str, ...]:
