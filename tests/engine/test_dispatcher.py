@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from tests.conftest import Hands
 from tests.engine.failing import Flaky, FullDisk
 from tests.engine.house import ANA, House, folder, line, opened, people, texts
 from tests.engine.model_server import ModelServer, Say, listening
+
+NO = b'{"error": {"message": "no", "type": "its_own", "param": null, "code": "mine"}, "more": 1}'
+"""A model server's refusal in OpenAI's envelope."""
 
 
 async def started(house: House, server: ModelServer, *lines: str, calls: int | None = None) -> Batch:
@@ -478,9 +482,9 @@ async def test_a_busy_servers_answer_uses_up_no_try(house: House, server: ModelS
 async def test_a_failing_line_is_tried_four_times_and_ends_with_the_last_answer(
     house: House, server: ModelServer, status: int
 ) -> None:
-    last = Say(status, b'{"error": {"code": "last"}}')
+    last = Say(status, NO)
     calls, response = await answers(house, server, Say(500), Say(500), Say(500), last, Say())
-    assert (calls, response["status_code"], response["body"]) == (4, status, {"error": {"code": "last"}})
+    assert (calls, response["status_code"], response["body"]) == (4, status, json.loads(NO))
 
 
 @pytest.mark.parametrize(
@@ -506,8 +510,8 @@ async def test_what_is_no_answer_is_tried_four_times_and_ends_as_a_failure_of_th
 
 @pytest.mark.parametrize("status", [400, 404, 409, 422, 501])
 async def test_what_a_server_refuses_is_never_tried_again(house: House, server: ModelServer, status: int) -> None:
-    calls, response = await answers(house, server, Say(status, b'{"error": {"code": "mine"}}'), Say())
-    assert (calls, response["status_code"], response["body"]) == (1, status, {"error": {"code": "mine"}})
+    calls, response = await answers(house, server, Say(status, NO), Say())
+    assert (calls, response["status_code"], response["body"]) == (1, status, json.loads(NO))
 
 
 @pytest.mark.parametrize("status", [401, 403, 302])

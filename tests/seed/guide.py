@@ -52,6 +52,13 @@ class Ended(NamedTuple):
         """Code and line of each entry of ``errors``."""
         return [(found["code"], found["line"]) for found in (self.batch["errors"] or {"data": []})["data"]]
 
+    def answered(self, count: int) -> bool:
+        """Whether that many lines were all answered and the batch ended well: ``completed`` alone does not say so."""
+        good = [row for row in self.output if row["response"]["status_code"] == 200]
+        counts = {"total": count, "completed": count, "failed": 0}
+        ended = (self.batch["status"], self.batch["request_counts"], self.batch["error_file_id"] or None)
+        return ended == ("completed", counts, None) and len(good) == len(self.output) == count
+
 
 class Guide:
     """Calls under one base path of a server."""
@@ -63,11 +70,11 @@ class Guide:
 
     def upload(self, data: bytes | Path, **more: Any) -> Json:
         """Step 1."""
-        return granted(self.client.upload(data, **more), "upload")
+        return answered(self.client.upload(data, **more), "upload")
 
     def create(self, file_id: str, endpoint: str = CHAT, **more: Any) -> Json:
         """Step 2."""
-        return granted(self.client.create(file_id, endpoint, **more), "create")
+        return answered(self.client.create(file_id, endpoint, **more), "create")
 
     def start(self, data: bytes | Path, endpoint: str = CHAT) -> Json:
         """Steps 1 and 2."""
@@ -125,6 +132,13 @@ class Guide:
         """How often the model server was asked something that holds ``mark``."""
         seen = self.backend.call("GET", "/__stats").json["calls"]
         return sum(count for text, count in seen.items() if mark in text)
+
+
+def answered(answer: Answer, what: str) -> Json:
+    """The answered object; nothing but 200 will do."""
+    found = granted(answer, what)
+    assert answer.status == 200
+    return found
 
 
 def mark() -> str:

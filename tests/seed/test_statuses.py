@@ -1,7 +1,8 @@
 """The table of statuses, and the counts; IN-46 to IN-54 are its rows."""
 
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import ONCE, Guide, chat, jsonl, many_slow, mark, refused, several, slow
+from tests.seed.guide import ONCE, Guide, chat, jsonl, mark, refused, several, slow
+from tests.seed.platform import INPUT, OUTPUT, Platform
 
 
 def test_in_46_status_validating_no_line_has_run(serve: Serve, at: At) -> None:
@@ -12,7 +13,9 @@ def test_in_46_status_validating_no_line_has_run(serve: Serve, at: At) -> None:
     inputs.rename(server.blobs / "away")
     batch = guide.create(file["id"])
     assert (batch["status"], batch["in_progress_at"]) == ("validating", None)
-    assert guide.check(batch)["status"] == "validating"
+    seen = guide.check(batch)
+    assert (seen["status"], seen["request_counts"]) == ("validating", {"total": 0, "completed": 0, "failed": 0})
+    assert (seen["output_file_id"], seen["error_file_id"], seen["errors"]) == (None, None, None)
     assert guide.calls(text) == 0
 
 
@@ -20,7 +23,8 @@ def test_in_47_status_in_progress_the_lines_are_running(guide: Guide) -> None:
     with guide.held(12, free=1) as seen:
         assert seen["status"] == "in_progress"
         assert seen["in_progress_at"] >= seen["created_at"]
-        assert seen["output_file_id"] is None
+        assert (seen["output_file_id"], seen["error_file_id"], seen["errors"]) == (None, None, None)
+        assert seen["request_counts"] == {"total": 12, "completed": 1, "failed": 0}
     guide.end(seen)
 
 
@@ -36,8 +40,11 @@ def test_in_48_status_finalizing_can_no_longer_be_cancelled(serve: Serve, at: At
     assert (seen["output_file_id"], seen["finalizing_at"] is None) == (None, False)
     answer = guide.cancel(batch)
     assert (answer.status, answer.code) == (400, "batch_not_cancellable")
+    assert answer.json["error"]["message"] == "Cannot cancel a batch with status 'finalizing'."
+    again = guide.client.create(batch["input_file_id"])
+    assert (again.id, again.json["status"]) == (batch["id"], "finalizing")
     results.unlink()
-    assert guide.end(batch).batch["status"] == "completed"
+    assert guide.end(batch).answered(3)
 
 
 def test_in_49_status_completed_the_results_are_available(guide: Guide) -> None:
@@ -52,7 +59,9 @@ def test_in_49_completed_though_every_line_failed(guide: Guide) -> None:
     text = mark()
     ended = guide.run(jsonl(refused("a", text), refused("b", text)))
     assert (ended.batch["status"], ended.batch["output_file_id"]) == ("completed", None)
-    assert len(ended.error) == 2
+    assert [row["custom_id"] for row in ended.error] == ["a", "b"]
+    assert ended.batch["request_counts"] == {"total": 2, "completed": 0, "failed": 2}
+    assert ended.batch["errors"] is None
 
 
 def test_in_50_status_failed_no_line_ran(guide: Guide) -> None:
@@ -68,17 +77,29 @@ def test_in_50_status_failed_no_line_ran(guide: Guide) -> None:
 def test_in_51_errors_lists_up_to_a_hundred_causes(guide: Guide) -> None:
     ended = guide.run(jsonl(chat("a", mark()), *(f"{{broken {n}" for n in range(150))))
     assert ended.causes == [("invalid_json_line", n) for n in range(2, 102)]
+    assert ended.batch["errors"]["object"] == "list"
+    for found in ended.batch["errors"]["data"]:
+        assert (set(found), bool(found["message"])) == ({"code", "line", "message", "param"}, True)
+    for count in (99, 100, 101):
+        ended = guide.run(jsonl(*(f"{{broken {n}" for n in range(count)), chat(mark(), "x")))
+        assert len(ended.causes) == min(count, 100)
 
 
-def test_in_52_status_cancelling_lines_in_progress_finish(guide: Guide) -> None:
-    with guide.held(40, free=4) as batch:
+def test_in_52_status_cancelling_lines_in_progress_finish_and_are_charged(platform: Platform) -> None:
+    guide, text = platform.user(10**6), mark()
+    with guide.held(40, free=4, word=text, model=platform.priced()) as batch:
         answer = guide.cancel(batch)
         assert (answer.status, answer.json["status"]) == (200, "cancelling")
         assert answer.json["cancelling_at"] is not None
-        done = answer.json["request_counts"]["completed"]
+        assert answer.json["request_counts"]["completed"] == 4
+        assert guide.check(batch)["status"] == "cancelling"
     ended = guide.end(batch)
-    assert len(ended.output) > done, "what was running has finished"
+    assert len(ended.output) > 4, "what was running has finished"
+    assert len(ended.output) == guide.calls(text)
     assert {row["error"]["code"] for row in ended.error} == {"batch_cancelled"}
+    used = [row["response"]["body"]["usage"] for row in ended.output]
+    charge = sum(each["prompt_tokens"] * INPUT + each["completion_tokens"] * OUTPUT for each in used)
+    assert guide.call("GET", "/billing/balance").json["balance"] == 10**6 - charge
 
 
 def test_in_53_status_cancelled_what_did_run_is_kept(guide: Guide) -> None:
@@ -86,19 +107,23 @@ def test_in_53_status_cancelled_what_did_run_is_kept(guide: Guide) -> None:
         guide.cancel(batch)
     ended = guide.end(batch)
     assert (ended.batch["status"], ended.batch["cancelled_at"] is None) == ("cancelled", False)
-    assert ended.output
+    assert [row["custom_id"] for row in ended.output][:4] == ["doc-0", "doc-1", "doc-2", "doc-3"]
     assert len(ended.output) + len(ended.error) == 40
+    assert guide.check(batch) == ended.batch
 
 
 @ONCE
 def test_in_54_status_expired_what_managed_to_run_is_kept(serve: Serve, at: At) -> None:
-    guide = at(serve(batch_lifetime_s=1))
-    batch = guide.start(many_slow(60, 0.3))
-    assert batch["expires_at"] == batch["created_at"] + 1
+    guide, text = at(serve(batch_lifetime_s=5)), mark()
+    with guide.held(60, free=4, word=text) as batch:
+        assert batch["expires_at"] == batch["created_at"] + 5
+        guide.until(batch, lambda seen: seen["finalizing_at"] is not None)
     ended = guide.end(batch)
     assert (ended.batch["status"], ended.batch["expired_at"] >= batch["expires_at"]) == ("expired", True)
-    assert ended.output
-    assert {row["error"]["code"] for row in ended.error} == {"batch_expired"}
+    assert [ended.batch[f"{end}_at"] for end in ("completed", "failed", "cancelled")] == [None] * 3
+    assert len(ended.output) == guide.calls(text) > 4, "what was running has finished"
+    assert {(row["response"], row["error"]["code"]) for row in ended.error} == {(None, "batch_expired")}
+    assert sorted(row["custom_id"] for row in (*ended.output, *ended.error)) == sorted(f"doc-{n}" for n in range(60))
     counts = {"total": 60, "completed": len(ended.output), "failed": len(ended.error)}
     assert ended.batch["request_counts"] == counts
     again = guide.cancel(batch)

@@ -205,7 +205,7 @@ def _snippet(status: int, body: bytes) -> str:
     return said if len(said) <= MAX_MESSAGE else said[: MAX_MESSAGE - 1] + "…"
 
 
-def envelope(code: Code | str, message: str, *, kind: str, param: str | None = None) -> bytes:
+def envelope(code: Code | str | None, message: str, *, kind: str, param: str | None = None) -> bytes:
     """OpenAI's error object on one line; ``kind`` is its ``type``."""
     fields = {"message": message.encode(errors="replace").decode(), "type": kind, "param": param, "code": code}
     return one_line(msgspec.json.encode({"error": fields}))

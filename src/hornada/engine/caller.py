@@ -13,6 +13,7 @@ from hornada.core.limits import Limits
 from hornada.core.line import Reply
 from hornada.core.money import BillingRules, Charge, amount, charge
 from hornada.engine import crashpoint
+from hornada.engine.declined import declined_line
 from hornada.engine.held import Held
 from hornada.engine.models import called
 from hornada.engine.retries import Again, Elsewhere, Kind, Result
@@ -173,7 +174,7 @@ def _refusal(answer: Answer) -> Result:
     status = answer.status
     if status in OURS or status < 400:
         return _upstream_error(502, f"The model server answered with status {status}.")
-    reply = Reply(ok=False, status=status, body=error_body(status, answer.body))
+    reply = Reply(ok=False, status=status, body=declined_line(status, answer.body))
     why = f"its server answers with status {status}."
     if status in _BUSY:
         return Again(Kind.BUSY, retry_after(answer.headers), why=why), reply

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hornada.core.answer import error_body
+from hornada.core.answer import envelope, error_body
 
 
 class Declined(Struct, frozen=True, kw_only=True):
@@ -17,6 +17,20 @@ class Declined(Struct, frozen=True, kw_only=True):
     kind: str
     param: str | None
     code: str | None
+
+
+class _Error(Struct):
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class _Envelope(Struct):
+    error: _Error
+
+
+_decode = msgspec.json.Decoder(_Envelope).decode
 
 
 def declined(status: int, body: bytes) -> Declined:
@@ -35,6 +49,21 @@ def declined(status: int, body: bytes) -> Declined:
         param=_string(error.get("param")),
         code=str(code) if type(code) is int else _string(code),
     )
+
+
+def declined_line(status: int, body: bytes) -> bytes:
+    """The body of a line that a model server refused, so that its cause is read as that of a regular call.
+
+    What is OpenAI's envelope already stays as it came; of anything else the envelope that the regular call would get
+    is made. JSON on one line.
+    """
+    written = error_body(status, body)
+    try:
+        _decode(written)
+    except (msgspec.DecodeError, RecursionError):
+        said = declined(status, body)
+        return envelope(said.code, said.message, kind=said.kind, param=said.param)
+    return written
 
 
 def _error(status: int, body: bytes) -> Mapping[str, Any]:
