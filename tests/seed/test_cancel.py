@@ -9,7 +9,12 @@ def test_in_70_a_cancelled_batch_moves_to_cancelling(guide: Guide) -> None:
         assert batch["status"] == "in_progress"
         for answer in (guide.cancel(batch), guide.cancel(batch)):
             assert (answer.status, answer.json["id"], answer.json["status"]) == (200, batch["id"], "cancelling")
-    assert guide.end(batch).batch["status"] == "cancelled"
+            assert set(answer.json) == set(batch)
+            assert answer.json["cancelling_at"] >= batch["in_progress_at"]
+        assert guide.check(batch)["cancelling_at"] == answer.json["cancelling_at"]
+    ended = guide.end(batch).batch
+    assert (ended["status"], ended["cancelled_at"] >= ended["cancelling_at"]) == ("cancelled", True)
+    assert (ended["completed_at"], ended["failed_at"], ended["expired_at"]) == (None, None, None)
 
 
 @ONCE
@@ -24,7 +29,9 @@ def test_in_71_a_batch_can_be_cancelled_while_its_file_is_reviewed(serve: Serve,
     away.rename(inputs)
     valid, invalid = (guide.end(batch) for batch in batches)
     assert valid.batch["status"] == "cancelled"
+    assert valid.output == []
     assert [row["error"]["code"] for row in valid.error] == ["batch_cancelled"] * 5
+    assert valid.batch["request_counts"] == {"total": 5, "completed": 0, "failed": 5}
     assert (invalid.batch["status"], invalid.causes) == ("failed", [("invalid_json_line", 3)])
 
 
@@ -43,15 +50,18 @@ def test_in_73_a_finished_batch_cannot_be_cancelled(guide: Guide) -> None:
         ended = guide.run(data)
         answer = guide.cancel(ended.batch)
         assert (answer.status, answer.code) == (400, "batch_not_cancellable")
+        assert answer.json["error"]["message"] == f"Cannot cancel a batch with status '{ended.batch['status']}'."
         assert guide.check(ended.batch) == ended.batch
 
 
 def test_in_74_a_cancelled_batch_is_finished_too(guide: Guide) -> None:
     with guide.held() as batch:
         guide.cancel(batch)
-    guide.end(batch)
+    ended = guide.end(batch).batch
     answer = guide.cancel(batch)
     assert (answer.status, answer.code) == (400, "batch_not_cancellable")
+    assert "'cancelled'" in answer.json["error"]["message"]
+    assert guide.check(batch) == ended
 
 
 def test_in_78_cancelling_ones_own_batch_leaves_no_entry(guide: Guide) -> None:

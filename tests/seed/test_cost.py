@@ -8,7 +8,7 @@ import pytest
 from bench.client import Answer, form
 from bench.hornada import KEY
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import CHAT, Guide, Json, chat, jsonl, mark, refused, several, slow
+from tests.seed.guide import CHAT, EMBED, Ended, Guide, Json, chat, jsonl, mark, refused, several, vectors
 from tests.seed.platform import INPUT, OUTPUT, Platform
 
 CONTROL: dict[str, Callable[[Guide], Answer]] = {
@@ -70,6 +70,12 @@ def cost(text: str) -> int:
     return len(text) // 4 * INPUT + 7 * OUTPUT
 
 
+def charged(ended: Ended) -> int:
+    """What the lines of a batch cost by the usage in their answers."""
+    used = [row["response"]["body"]["usage"] for row in ended.output]
+    return sum(each["prompt_tokens"] * INPUT + each["completion_tokens"] * OUTPUT for each in used)
+
+
 def test_in_80_a_line_costs_what_the_call_costs(platform: Platform) -> None:
     guide, name, text = platform.user(10**6), platform.priced(), mark()
     assert guide.ask(text, model=name).status == 200
@@ -84,12 +90,12 @@ def test_in_81_refused_and_unstarted_lines_are_not_charged(platform: Platform) -
     guide, name, text = platform.user(10**6), platform.priced(capacity=2), mark()
     guide.run(jsonl(*(refused(f"doc-{n}", text, model=name) for n in range(5))))
     assert balance(guide)["balance"] == 10**6
-    batch = guide.start(jsonl(*(slow(f"doc-{n:02}", text, 0.2, model=name) for n in range(40))))
-    guide.until(batch, lambda seen: seen["request_counts"]["completed"] > 0)
-    guide.cancel(batch)
+    with guide.held(40, model=name) as batch:
+        guide.cancel(batch)
     ended = guide.end(batch)
-    each = cost(f'{text} doc-00 @@{{"delay": 0.2}}')
-    assert balance(guide)["balance"] == 10**6 - each * len(ended.output)
+    assert len(ended.error) >= 38
+    assert balance(guide)["balance"] == 10**6 - charged(ended)
+    assert ended.batch["cost"] == charged(ended)
 
 
 def test_in_82_batch_usage_is_kept_apart(platform: Platform) -> None:
@@ -97,17 +103,30 @@ def test_in_82_batch_usage_is_kept_apart(platform: Platform) -> None:
     guide.ask(mark())
     guide.run(jsonl(*several(3)))
     used = guide.call("GET", "/billing/usage?group_by=endpoint").json["data"]
-    assert {row["endpoint"] for row in used} == {CHAT, CHAT + ":batch"}
+    assert {row["endpoint"]: row["requests"] for row in used} == {CHAT: 1, CHAT + ":batch": 3}
+    tokens = {row["endpoint"]: row["total_tokens"] for row in used}
+    assert tokens == {CHAT: 15, CHAT + ":batch": 3 * (34 // 4 + 7)}
 
 
 def test_in_83_the_last_movement_carries_the_marked_endpoint(platform: Platform) -> None:
-    guide, name = platform.user(10**6), platform.priced()
-    guide.run(jsonl(chat("a", mark(), model=name)))
+    guide, name, text = platform.user(10**6), platform.priced(), mark()
+    guide.run(jsonl(chat("a", text, model=name)))
     event = balance(guide)["last_event"]
     assert (event["endpoint"], event["model"]) == ("/v1/chat/completions:batch", name)
-    assert event["amount"] > 0
-    guide.ask(mark(), model=name)
-    assert balance(guide)["last_event"]["endpoint"] == "/v1/chat/completions"
+    assert (event["amount"], event["tokens"]) == (cost(text), len(text) // 4 + 7)
+    guide.ask(text, model=name)
+    event = balance(guide)["last_event"]
+    assert (event["endpoint"], event["amount"]) == ("/v1/chat/completions", cost(text))
+    assert balance(guide)["balance"] == 10**6 - 2 * cost(text)
+
+
+def test_in_83_of_vectors_too(platform: Platform) -> None:
+    guide = platform.user()
+    body = vectors("a", [mark()])["body"]
+    assert guide.run(jsonl(vectors("a", [mark()])), EMBED).answered(1)
+    assert balance(guide)["last_event"]["endpoint"] == "/v1/embeddings:batch"
+    assert guide.call("POST", "/embeddings", body).status == 200
+    assert balance(guide)["last_event"]["endpoint"] == "/v1/embeddings"
 
 
 def test_in_84_the_last_movement_is_there_without_a_price_too(platform: Platform) -> None:
@@ -116,18 +135,22 @@ def test_in_84_the_last_movement_is_there_without_a_price_too(platform: Platform
     guide.run(jsonl(*several(2)))
     event = balance(guide)["last_event"]
     assert (event["endpoint"], event["amount"]) == ("/v1/chat/completions:batch", 0)
+    assert set(event) == {"endpoint", "model", "amount", "tokens", "created_at"}
+    assert balance(guide)["balance"] is None
 
 
 def test_in_86_and_87_the_balance_runs_out_halfway(platform: Platform) -> None:
     name, text = platform.priced(capacity=1), mark()
-    lines = [slow(f"doc-{n:02}", text, 0.1, model=name) for n in range(40)]
-    guide = platform.user(4 * cost(f'{text} doc-00 @@{{"delay": 0.1}}'))
+    lines = [chat(f"doc-{n}", text, model=name) for n in range(200)]
+    guide = platform.user(100 * cost(text))
     ended = guide.run(jsonl(*lines))
-    assert ended.batch["status"] == "completed"
-    assert len(ended.output) >= 4
-    assert len(ended.output) + len(ended.error) == 40
+    assert (ended.batch["status"], ended.batch["errors"]) == ("completed", None)
+    assert ended.batch["request_counts"] == {"total": 200, "completed": 100, "failed": 100}
+    assert [row["custom_id"] for row in ended.output] == [f"doc-{n}" for n in range(100)]
+    assert [row["custom_id"] for row in ended.error] == [f"doc-{n}" for n in range(100, 200)]
     assert {(row["response"], row["error"]["code"]) for row in ended.error} == {(None, "insufficient_credits")}
-    assert balance(guide)["balance"] <= 0
+    assert all("balance" in row["error"]["message"] for row in ended.error)
+    assert (balance(guide)["balance"], guide.calls(text)) == (0, 100)
     answer = guide.ask(text, model=name)
     assert (answer.status, answer.code) == (402, "insufficient_credits")
 
@@ -135,6 +158,7 @@ def test_in_86_and_87_the_balance_runs_out_halfway(platform: Platform) -> None:
 def test_in_88_a_batch_without_balance_is_created_and_none_of_its_lines_runs(platform: Platform) -> None:
     guide, name, text = platform.user(0), platform.priced(), mark()
     ended = guide.run(jsonl(*(chat(f"doc-{n}", text, model=name) for n in range(5))))
-    assert ended.batch["status"] == "completed"
+    assert (ended.batch["status"], ended.output) == ("completed", [])
     assert [row["error"]["code"] for row in ended.error] == ["insufficient_credits"] * 5
     assert guide.calls(text) == 0
+    assert {call(guide).status for call in CONTROL.values()} == {200, 404}, "never 402"

@@ -3,8 +3,13 @@
 ``model_not_batchable``: IN-6. ``duplicate_custom_id``: IN-21. 413: IN-90. 429: IN-96.
 """
 
+import sys
+from pathlib import Path
+
+from bench.hornada import table
+from bench.process import Process, free_port
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import ONCE, Guide, chat, jsonl, mark
+from tests.seed.guide import CHAT, ONCE, Guide, chat, jsonl, mark
 
 
 def test_in_101_failure_of_the_whole_file_lists_causes_with_their_line(guide: Guide) -> None:
@@ -28,6 +33,8 @@ def test_in_102_failure_model_not_found(guide: Guide) -> None:
     assert "gpt-whatever" not in {found["id"] for found in guide.call("GET", "/models").json["data"]}
     answer = guide.ask("hi", model="gpt-whatever")
     assert (answer.status, answer.code) == (404, "model_not_found")
+    assert "gpt-whatever" in ended.batch["errors"]["data"][0]["message"]
+    assert guide.call("GET", "/models/gpt-whatever").code == "model_not_found"
 
 
 def test_in_103_the_models_that_the_key_may_use_are_listed(guide: Guide) -> None:
@@ -35,6 +42,10 @@ def test_in_103_the_models_that_the_key_may_use_are_listed(guide: Guide) -> None
     assert (answer.status, answer.json["object"]) == (200, "list")
     names = {"m-chat", "m-other", "m-nobatch", "m-text", "m-embed", "m-share", "m-away"}
     assert {found["id"] for found in answer.json["data"]} == names
+    for found in answer.json["data"]:
+        assert set(found) == {"id", "object", "created", "owned_by"}
+        assert (found["object"], type(found["created"])) == ("model", int)
+        assert guide.call("GET", f"/models/{found['id']}").json == found
 
 
 @ONCE
@@ -45,12 +56,28 @@ def test_in_105_and_106_failure_it_stays_in_validating_and_starts_by_itself(serv
     inputs, away = server.blobs / "input", server.blobs / "away"
     inputs.rename(away)
     batch = guide.create(file["id"])
-    assert guide.create(file["id"])["id"] == batch["id"]
+    again = guide.client.create(file["id"])
+    assert (again.id, again.json["status"]) == (batch["id"], "validating")
+    assert again.headers["x-saptiva-deduplicated-from"] == batch["id"]
     seen = guide.check(batch)
     assert (seen["status"], seen["errors"]) == ("validating", None)
     away.rename(inputs)
-    assert guide.end(batch).batch["status"] == "completed"
+    assert guide.end(batch).answered(1)
     assert guide.calls(text) == 1
+
+
+@ONCE
+def test_in_107_a_batch_goes_on_when_its_model_server_is_back(serve: Serve, at: At, tmp_path: Path) -> None:
+    port = free_port()
+    entry = {"name": "m-late", "upstream": f"http://127.0.0.1:{port}/v1", "endpoints": [CHAT], "capacity": 4}
+    guide = at(serve(more=table("[[models]]", entry)))
+    batch = guide.start(jsonl(*(chat(f"doc-{n}", mark(), model="m-late") for n in range(6))))
+    guide.until(batch, lambda found: found["status"] == "in_progress")
+    assert guide.ask("hi", model="m-late").status == 502
+    seen = guide.check(batch)
+    assert (seen["status"], seen["request_counts"]) == ("in_progress", {"total": 6, "completed": 0, "failed": 0})
+    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], tmp_path / "late.log"):
+        assert guide.end(batch).answered(6)
 
 
 @ONCE

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from bench.client import Client
-from tests.seed.guide import CHAT, jsonl, several
+from tests.seed.guide import CHAT, chat, jsonl, mark, several
 from tests.seed.platform import Person, Platform
 
 
@@ -18,10 +18,13 @@ def test_in_16_an_exact_name_may_stop_resolving_while_a_batch_runs(platform: Pla
     assert ended.output
     assert len(ended.output) + len(ended.error) == 60
     called = guide.ask("hi", model=name)
+    assert (called.status, called.code) == (404, "model_not_found")
     for row in ended.error:
         assert (row["response"]["status_code"], row["error"]) == (404, None)
-        assert row["response"]["body"]["error"]["code"] == "model_not_found"
-    assert (called.status, called.code) == (404, "model_not_found")
+        told, seen = row["response"]["body"]["error"], called.json["error"]
+        assert told == {**seen, "message": told["message"], "request_id": row["response"]["request_id"]}
+        assert "retired" in told["message"]
+    assert name not in {found["id"] for found in guide.call("GET", "/models").json["data"]}
 
 
 def test_in_17_an_alias_outlives_the_update_of_its_model(platform: Platform) -> None:
@@ -32,7 +35,7 @@ def test_in_17_an_alias_outlives_the_update_of_its_model(platform: Platform) -> 
         platform.do("PUT", f"/admin/aliases/{alias.replace(' ', '%20')}", {"model": new})
         platform.do("DELETE", f"/admin/models/{old}")
     ended = guide.end(batch)
-    assert (ended.batch["status"], len(ended.output)) == ("completed", 30)
+    assert ended.answered(30)
     assert {row["response"]["body"]["model"] for row in ended.output} == {old, new}
 
 
@@ -44,7 +47,18 @@ def test_in_75_and_76_an_admin_of_the_organization_can_cancel_and_is_named(platf
         assert (answer.status, answer.json["status"]) == (200, "cancelling")
     ended = member.guide.end(batch)
     assert (ended.batch["status"], ended.causes) == ("cancelled", [("cancelled_by_org_admin", None)])
-    assert admin.member in ended.batch["errors"]["data"][0]["message"]
+    (entry,) = ended.batch["errors"]["data"]
+    assert (ended.batch["errors"]["object"], set(entry)) == ("list", {"code", "line", "message", "param"})
+    assert (admin.member in entry["message"], entry["param"]) == (True, None)
+    late = admin.guide.cancel(batch)
+    assert (late.status, late.code) == (400, "batch_not_cancellable")
+
+
+def test_in_75_and_78_an_admin_who_cancels_his_own_leaves_no_entry(platform: Platform) -> None:
+    admin = platform.person(platform.organization(), "admin")
+    with admin.guide.held() as batch:
+        admin.guide.cancel(batch)
+    assert admin.guide.end(batch).batch["errors"] is None
 
 
 @pytest.mark.parametrize("ordinary", [True, False], ids=["by the ordinary route", "by the operator's route"])
@@ -62,11 +76,15 @@ def test_in_77_the_operator_can_cancel(platform: Platform, *, ordinary: bool) ->
 def test_in_79_nobody_else_can_cancel(platform: Platform) -> None:
     org = platform.organization()
     owner, colleague, stranger = platform.person(org), platform.person(org), platform.user()
-    with owner.guide.held() as batch:
+    with owner.guide.held(free=1) as batch:
         assert colleague.guide.check(batch)["id"] == batch["id"]
         assert (colleague.guide.cancel(batch).status, colleague.guide.cancel(batch).code) == (403, "permission_denied")
         assert (stranger.cancel(batch).status, stranger.cancel(batch).code) == (404, "batch_not_found")
         assert stranger.call("GET", f"/files/{batch['input_file_id']}").code == "file_not_found"
+        assert stranger.call("GET", f"/batches/{batch['id']}").code == "batch_not_found"
+        assert stranger.client.create(batch["input_file_id"]).code == "file_not_found"
+        assert stranger.call("GET", "/batches").json["data"] == []
+        assert owner.guide.check(batch)["status"] == "in_progress"
         owner.guide.cancel(batch)
 
 
@@ -75,6 +93,10 @@ def test_in_103_a_key_sees_and_uses_its_own_models_only(platform: Platform) -> N
     assert [found["id"] for found in guide.call("GET", "/models").json["data"]] == ["m-other"]
     ended = guide.run(jsonl(*several(1)))
     assert (ended.batch["status"], ended.causes) == ("failed", [("model_not_found", 1)])
+    for answer in (guide.ask("hi"), guide.call("GET", "/models/m-chat")):
+        assert (answer.status, answer.code) == (404, "model_not_found")
+    assert guide.ask("hi", model="m-other").status == 200
+    assert guide.run(jsonl(chat("a", mark(), model="m-other"))).answered(1)
 
 
 def lose_key(platform: Platform, org: str, person: Person) -> None:
@@ -108,7 +130,8 @@ def test_in_104_the_organization_stops_being_valid(platform: Platform) -> None:
     with person.guide.held(60, free=4, model=platform.model()) as batch:
         platform.do("PATCH", f"/admin/organizations/{org}", {"suspended": True})
     ended = platform.guide.end(batch)
-    assert ended.batch["status"] == "completed"
+    assert (ended.batch["status"], len(ended.output) + len(ended.error)) == ("completed", 60)
+    assert ended.output
     assert {(row["response"], row["error"]["code"]) for row in ended.error} == {(None, "authorization_revoked")}
 
 
