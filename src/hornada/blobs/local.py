@@ -188,6 +188,10 @@ class LocalBlobs:
         """Raises Unavailable when the folder is no longer the one that was opened, or takes no bytes."""
         await asyncio.to_thread(self._probe)
 
+    async def vouch(self, key: str) -> None:
+        """Raises Unavailable as ``probe`` does, or when the whole folder is away to which the blob's kind belongs."""
+        await asyncio.to_thread(self._vouch, key)
+
     def path(self, key: str) -> Path:
         """The file of a key; raises ValueError for a key that could lie outside the folder."""
         return self._root / checked(key)
@@ -200,6 +204,12 @@ class LocalBlobs:
             with FileIO(path, "x", opener=private) as file:
                 file.write(b"?")
                 path.unlink()
+
+    def _vouch(self, key: str) -> None:
+        self._probe()
+        kind = self._root / checked(key).partition("/")[0]
+        if not kind.is_dir():  # nothing here ever removes it
+            raise Unavailable(f"cannot read {key}: there is no folder {kind}")
 
     def _sweep(self) -> None:
         """Removes what writers left that were killed; living ones hold a lock."""

@@ -82,6 +82,10 @@ class Blobs(Protocol):
         """Raises Unavailable when nothing could be stored now; cheap."""
         ...
 
+    async def vouch(self, key: str) -> None:
+        """Raises Unavailable when more is amiss than that this one blob is missing."""
+        ...
+
     def path(self, key: str) -> Path | None:
         """The blob as a local file, where it is one."""
         ...

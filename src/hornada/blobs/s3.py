@@ -99,6 +99,11 @@ class S3Blobs:
         with storing("anything"):
             await self._store.list("probe").collect_async()
 
+    async def vouch(self, key: str) -> None:
+        """Raises Unavailable as ``probe`` does."""
+        checked(key)
+        await self.probe()
+
     def path(self, key: str) -> Path | None:
         """None: no blob is a local file."""
         checked(key)

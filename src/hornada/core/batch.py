@@ -55,7 +55,7 @@ STOP_MESSAGES: dict[StopReason, str] = {
     StopReason.REVOKED: "This request was not executed because its key, member or organization lost its rights.",
     StopReason.NO_CREDIT: "This request was not executed because the organization's balance is used up.",
     StopReason.MODEL_GONE: "This request was not executed because its model was retired.",
-    StopReason.INTERNAL: "This request was not executed because of an internal error.",
+    StopReason.INTERNAL: "This request has no result because of an internal error.",
 }
 
 TRANSITIONS: dict[tuple[Status, Event], Status] = {

@@ -32,6 +32,11 @@ class Segment(Struct, frozen=True, kw_only=True):
     n_failed: int
     index: bytes
 
+    @property
+    def key(self) -> tuple[str, int, int, int]:
+        """What names it: its batch, chunk and epoch, and its number under that."""
+        return self.batch, self.idx, self.epoch, self.seq
+
 
 def pack(entries: list[Entry]) -> bytes:
     """The index as stored: 11 bytes an entry."""

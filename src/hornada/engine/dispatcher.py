@@ -12,7 +12,7 @@ from hornada.core.account import Plan
 from hornada.core.batch import Status, StopReason
 from hornada.core.catalog import Catalog, Model
 from hornada.core.chunk import CHUNK_BYTES, CHUNK_LINES
-from hornada.core.clock import SECOND, Clock
+from hornada.core.clock import Clock
 from hornada.core.errors import HornadaError, Unavailable
 from hornada.core.line import Spelling
 from hornada.engine import crashpoint
@@ -24,9 +24,11 @@ from hornada.engine.flushing import FLUSH_S, FOLDER, Rhythm
 from hornada.engine.held import Backlog, Held, Take
 from hornada.engine.holdings import HELD_BYTES, Holdings
 from hornada.engine.lanes import Attempt, Lanes
+from hornada.engine.losses import Losses
 from hornada.engine.plans import DEFAULT_PLAN
 from hornada.engine.reading import adjoining, breathe, read_chunks
 from hornada.engine.recorder import Recorder
+from hornada.engine.strays import Strays
 from hornada.engine.tally import Tally
 from hornada.engine.turns import Turns
 from hornada.store import batch as batches
@@ -40,8 +42,6 @@ UNSAVED_BYTES = 64 * 1024 * 1024
 """Results that may wait to become durable; at the bound no line is started."""
 EXPIRY_GRACE_S = 60.0
 """Lines in flight when their batch expires get this long."""
-UNREADABLE_WAIT = 10 * SECOND
-"""Microseconds until a chunk whose input could not be read is tried again."""
 
 
 class Dispatcher:
@@ -63,10 +63,11 @@ class Dispatcher:
         on_settled: Callable[[], None],
         tally: Tally | None = None,
         rhythm: Rhythm = FOLDER,
+        losses: Losses | None = None,
     ) -> None:
         self._tally = tally or Tally(clock)
         self.brake = Brake()
-        self._hurried = self._closing = self._strays = self._asked = False
+        self._hurried = self._closing = self._asked = False
         self._db = db
         self._blobs = blobs
         self._clock = clock
@@ -81,6 +82,8 @@ class Dispatcher:
         budget.source(self._held.unbooked)
         self._on_settled = on_settled
         self._rhythm = rhythm
+        known = losses or Losses(db, blobs, clock)
+        self._strays = Strays(db, clock, known, owner=owner, on_settled=on_settled)
         self._lanes: dict[str, Lanes] = {}
         self._recorder = Recorder(db, blobs, clock, budget)
         self._backlog = Backlog()
@@ -289,8 +292,8 @@ class Dispatcher:
 
     async def _claim(self) -> int:
         """Claims for every model that has slots for lines; the number of chunks."""
-        if self._strays:
-            await self._recall()
+        if self._strays.any:
+            await self._strays.recall(self._held)
         catalog = self._catalog()
         running = (model for name, model in catalog.models.items() if name not in catalog.paused)
         open_models = [model for model in running if not self._gates.of(model).closed]
@@ -314,13 +317,13 @@ class Dispatcher:
         chosen = choose(sources, in_hand, wanted, lanes.time) if wanted else []
         if not chosen:
             return 0
-        self._strays = True
+        self._strays.any = True
         claimed = await self._lease(model.name, chosen)
         crashpoint.reach("claim_committed")
         readable = [await self._try_to_hold(group) for group in adjoining(claimed)]
-        self._strays = not all(readable)
-        if self._strays:
-            await self._recall()
+        self._strays.any = not all(readable)
+        if self._strays.any:
+            await self._strays.recall(self._held)
         return len(claimed)
 
     def _weighed(self, source: Source) -> Source:
@@ -342,22 +345,15 @@ class Dispatcher:
                 claimed += taken
         return claimed
 
-    async def _recall(self) -> None:
-        """Hands back, for a later try, chunks that the ledger says are held here and are not.
-
-        Their input could not be read, or a claim came to nothing half way.
-        """
-        async with self._db.write() as tx:
-            for chunk in sorted(await chunks.leased_by(tx, self._owner()), key=lambda each: each.batch):
-                if (chunk.batch, chunk.idx) not in self._held:
-                    await chunks.hand_back(tx, chunk, wait=UNREADABLE_WAIT)
-        self._strays = False
-
     async def _try_to_hold(self, group: list[Work]) -> bool:
+        """False if the input of one of these chunks could not be read, so that they are to be recalled."""
         try:
             await self._hold(group)
         except (HornadaError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            log.warning("the input of batch_%s cannot be read: %s", group[0].chunk.batch, error)
+            if len(group) > 1 and not isinstance(error, Unavailable):  # one of them may have spoiled it for all
+                left = [work for work in group if (work.chunk.batch, work.chunk.idx) not in self._held]
+                return all([await self._try_to_hold([work]) for work in left])
+            await self._strays.add(group[0], error)
             return False
         return True
 

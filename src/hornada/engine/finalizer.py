@@ -3,20 +3,24 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
+
+import msgspec
 
 from hornada.blobs.protocol import Blobs, BlobWriter
-from hornada.core.batch import Batch, Event, RequestCounts, StopReason, after
+from hornada.core.batch import Batch, Event, Finding, RequestCounts, Status, StopReason, after
 from hornada.core.chunk import Chunk
 from hornada.core.clock import SECOND, Clock
-from hornada.core.errors import Broken, HornadaError, Unavailable
+from hornada.core.errors import Broken, Code, HornadaError, Unavailable
 from hornada.core.file import File, Purpose
 from hornada.core.ids import new_id
 from hornada.core.jsonl import parse_requests
 from hornada.core.limits import Limits
-from hornada.core.line import Spelling
+from hornada.core.line import Request, Spelling
 from hornada.core.segment import Segment, unpack
 from hornada.engine import crashpoint
+from hornada.engine.losses import Losses, Place
 from hornada.engine.outbox import Outbox
 from hornada.engine.tally import Tally
 from hornada.store import chunk as chunks
@@ -31,6 +35,10 @@ log = logging.getLogger("hornada")
 _CHUNKS_AT_ONCE = 50
 _WRITE_BYTES = 1 << 20
 _RETRY_CAP_S = 60
+_NAMED = 3
+"""So many of the places that cannot be read are named when a batch is put off."""
+NAMELESS = ""
+"""The custom_id of a line whose request was lost: no request has it."""
 
 
 class Finalizer:
@@ -48,8 +56,10 @@ class Finalizer:
         on_ended: Callable[[], None],
         outbox: Outbox | None = None,
         tally: Tally | None = None,
+        losses: Losses | None = None,
     ) -> None:
         self._tally = tally or Tally(clock)
+        self._losses = losses or Losses(db, blobs, clock)
         self._db = db
         self._blobs = blobs
         self._clock = clock
@@ -70,12 +80,16 @@ class Finalizer:
         if stage is None:
             return False
         crashpoint.reach("drain_committed")
-        assembly = Assembly(self._db, self._blobs, stage.batch, self._spelling(stage.batch.dialect))
+        spelling = self._spelling(stage.batch.dialect)
+        assembly = Assembly(self._db, self._blobs, stage.batch, spelling, self._losses)
         try:
             await assembly.write()
             await self._end(stage, assembly)
         except HornadaError as error:
-            level = logging.WARNING if isinstance(error, Unavailable) else logging.ERROR
+            away = isinstance(error, Unavailable)
+            if away:
+                self._losses.doubt()
+            level = logging.WARNING if away else logging.ERROR
             log.log(level, "batch_%s could not be assembled: %s", stage.batch.id, error)
             await self._put_off(stage, assembly)
         except Exception:
@@ -101,7 +115,12 @@ class Finalizer:
         now = self._clock.now()
         output, error = self._file(batch, assembly.output, now), self._file(batch, assembly.error, now)
         counts = RequestCounts(batch.counts.total, assembly.output.lines, assembly.error.lines)
+        lost = assembly.loss
         async with self._db.write() as tx:
+            if assembly.lost and await stages.hold(tx, stage):
+                sources = [ledger.source_of(*found.key) for found in assembly.lost_answers]
+                await ledger.take_back(tx, sources, now)
+                await segment.forget(tx, assembly.lost_answers)
             usage = await ledger.usage_of(tx, batch.id)
             cost = await ledger.cost_of(tx, batch.id)
             ended = await stages.assemble(
@@ -113,10 +132,11 @@ class Finalizer:
                 cost=cost,
                 output_file=output.id if output else None,
                 error_file=error.id if error else None,
+                errors=(*batch.errors, lost) if lost else batch.errors,
                 now=now,
             )
             if ended:
-                await progress.settle(tx, batch.id, assembly.stopped_by)
+                await progress.settle(tx, batch.id, assembly.without_result)
                 for file in (output, error):
                     if file is not None:
                         await files.insert(tx, file)
@@ -127,12 +147,18 @@ class Finalizer:
             return
         crashpoint.reach("assembled")
         log.info("batch_%s: %s, %d answered, %d failed", batch.id, to, counts.completed, counts.failed)
-        self._tally.ended[to] += 1
-        if batch.model is not None:
-            self._tally.of(batch.model).stopped += assembly.stopped
+        if lost is not None:
+            log.error("batch_%s: bytes were lost: %s", batch.id, "; ".join(assembly.reasons))
+        self._count(batch, to, assembly)
         self._on_ended()
         if self._outbox is not None:
             self._outbox.ring()
+
+    def _count(self, batch: Batch, to: Status, assembly: "Assembly") -> None:
+        self._tally.ended[to] += 1
+        self._tally.lost += assembly.lost_lines
+        if batch.model is not None:
+            self._tally.of(batch.model).stopped += assembly.stopped
 
     def _file(self, batch: Batch, result: "ResultFile", now: int) -> File | None:
         if result.writer is None:
@@ -193,21 +219,36 @@ class ResultFile:
 
 
 class Assembly:
-    """One pass over a batch's chunks in order; holds one chunk's answers in memory at a time."""
+    """One pass over a batch's chunks in order; holds one chunk's answers in memory at a time.
 
-    def __init__(self, db: Database, blobs: Blobs, batch: Batch, spelling: Spelling) -> None:
+    What cannot be read does not end the pass, so that one pass finds all of it.
+    """
+
+    def __init__(self, db: Database, blobs: Blobs, batch: Batch, spelling: Spelling, losses: Losses) -> None:
         self._db = db
         self._blobs = blobs
         self._batch = batch
         self._spelling = spelling
+        self._losses = losses
         self._input: File | None = None
         self.output = ResultFile(blobs, batch.id, "output")
         self.error = ResultFile(blobs, batch.id, "error")
         self.stopped = 0
         """Lines that never ran."""
+        self.lost: dict[Place, str] = {}
+        """What could not be read, and why."""
+        self.lost_answers: list[Segment] = []
+        """The segments among it."""
+        self._unanswered = 0
+        """Lines of those that had been answered."""
+        self.lost_lines = 0
+        """Lines of those segments, and others of which not even the custom_id is known."""
 
     async def write(self) -> None:
-        """Writes both files; raises Broken unless every input line is in exactly one of them."""
+        """Writes both files; raises Broken unless every input line is in exactly one of them.
+
+        Raises Broken, too, for what could not be read, until it is certain that it is lost.
+        """
         first, lines = 0, 0
         while True:
             async with self._db.read() as tx:
@@ -227,14 +268,34 @@ class Assembly:
         written = self.output.lines + self.error.lines
         if not lines == written == self._batch.counts.total:
             raise Broken(f"{self._batch.counts.total} lines, {lines} in chunks, {written} written")
+        if self.lost and not await self._losses.certain(self.lost):
+            raise Broken("; ".join(self.reasons))
         await self.output.commit()
         await self.error.commit()
         crashpoint.reach("output_written")
 
     @property
-    def stopped_by(self) -> dict[str, int]:
-        """Lines that never ran, by code."""
-        return {_reason(self._batch).value: self.stopped} if self.stopped else {}
+    def without_result(self) -> dict[str, int]:
+        """Lines that never ran or whose answer was lost, by code."""
+        counts = Counter[str]({_reason(self._batch).value: self.stopped})
+        counts[StopReason.INTERNAL.value] += self._unanswered
+        return dict(+counts)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why some of what cannot be read cannot."""
+        return sorted(set(self.lost.values()))[:_NAMED]
+
+    @property
+    def loss(self) -> Finding | None:
+        """What the batch tells of lost bytes."""
+        if not self.lost:
+            return None
+        message = (
+            f"Stored bytes of the batch were lost, so that {self.lost_lines:,} of its lines have no result or no "
+            "custom_id; they are in its error file, and are not charged."
+        )
+        return Finding(code=Code.INTERNAL_ERROR, message=message)
 
     async def abort(self) -> None:
         """Drops both files before they are whole."""
@@ -249,20 +310,24 @@ class Assembly:
 
     async def _chunk(self, chunk: Chunk, segments: list[Segment]) -> None:
         results: list[tuple[bool, memoryview] | None] = [None] * chunk.span.n
-        missing = chunk.span.n
+        lost = dict[int, bool]()
         read = await asyncio.gather(*(self._read(found) for found in segments))
         for found, found_bytes in zip(segments, read, strict=True):
-            data = memoryview(found_bytes)
+            data = memoryview(found_bytes or b"")
             for entry in unpack(found.index):
-                if results[entry.line] is not None:
+                if results[entry.line] is not None or entry.line in lost:
                     raise Broken(f"line {chunk.span.first + entry.line} has two results")
-                results[entry.line] = (entry.ok, data[entry.offset : entry.offset + entry.length])
-                missing -= 1
-        stopped = await self._stopped(chunk, results) if missing else {}
-        self.stopped += missing
+                if found_bytes is None:
+                    lost[entry.line] = entry.ok
+                else:
+                    results[entry.line] = (entry.ok, data[entry.offset : entry.offset + entry.length])
+        missing = [line for line, result in enumerate(results) if result is None]
+        self.stopped += len(missing) - len(lost)
+        self._unanswered += sum(lost.values())
+        without = await self._without_result(chunk, missing, lost) if missing else {}
         for line, result in enumerate(results):
             if result is None:
-                self.error.add(stopped[line])
+                self.error.add(without[line])
             elif result[0]:
                 self.output.add(result[1])
             else:
@@ -270,29 +335,53 @@ class Assembly:
         await self.output.flush()
         await self.error.flush()
 
-    async def _read(self, found: Segment) -> bytes:
-        data = await self._blobs.read(found.object, found.offset, found.length)
-        if hashlib.sha256(data).hexdigest() != found.sha256:
-            raise Broken(f"segment {found.idx}/{found.epoch}/{found.seq} is not what was written")
-        return data
+    async def _read(self, found: Segment) -> bytes | None:
+        """A segment's bytes; None when they are not there or not what was written, also at the second look."""
+        try:
+            for _ in range(2):
+                data = await self._blobs.read(found.object, found.offset, found.length)
+                if hashlib.sha256(data).hexdigest() == found.sha256:
+                    return data
+            why = f"segment {found.idx}/{found.epoch}/{found.seq} is not what was written"
+        except Broken as error:
+            why = str(error)
+        self.lost[Place(found.object, found.offset)] = why
+        self.lost_answers.append(found)
+        return None
 
-    async def _stopped(self, chunk: Chunk, results: list[tuple[bool, memoryview] | None]) -> dict[int, bytes]:
-        """The lines of requests that never ran."""
-        reason = _reason(self._batch)
+    async def _without_result(self, chunk: Chunk, lines: list[int], lost: Collection[int]) -> dict[int, bytes]:
+        """The lines of requests that never ran, and of those whose answers were ``lost``."""
+        requests = await self._requests(chunk)
+        self.lost_lines += len(lost) if requests else len(lines)
+        write, first, reason = self._spelling.lines.stopped, chunk.span.first, _reason(self._batch)
+        return {
+            line: write(
+                self._batch.id,
+                first + line,
+                requests[line].custom_id if requests else NAMELESS,
+                StopReason.INTERNAL if line in lost else reason,
+            )
+            for line in lines
+        }
+
+    async def _requests(self, chunk: Chunk) -> list[Request] | None:
+        """What was asked; None when it is not there or not what was checked."""
         if self._input is None:
             async with self._db.read() as tx:
                 self._input = await files.get(tx, self._batch.org, self._batch.input_file)
         if self._input is None:
             raise Broken(f"the input file {self._batch.input_file} is gone")
-        data = await self._blobs.read(self._input.object, chunk.span.offset, chunk.span.length)
-        requests = parse_requests(data, at_start=chunk.span.offset == 0)
-        return {
-            line: self._spelling.lines.stopped(
-                self._batch.id, chunk.span.first + line, requests[line].custom_id, reason
-            )
-            for line, result in enumerate(results)
-            if result is None
-        }
+        span, key = chunk.span, self._input.object
+        try:
+            data = await self._blobs.read(key, span.offset, span.length)
+            requests = parse_requests(data, at_start=span.offset == 0)
+            if len(requests) == span.n:
+                return requests
+            why = f"{key} holds {len(requests)} requests where {span.n} were counted"
+        except (Broken, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            why = str(error)
+        self.lost[Place(key)] = why
+        return None
 
 
 def _reason(batch: Batch) -> StopReason:

@@ -102,7 +102,7 @@ class Recorder:
         chunk = take.chunk
         return ledger.LedgerEntry(
             id=new_id(),
-            source=f"{chunk.batch}:{chunk.idx}:{chunk.epoch}:{take.seq}",
+            source=ledger.source_of(*_key(take)),
             org=chunk.org,
             key=source.key,
             batch=chunk.batch,

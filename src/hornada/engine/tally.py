@@ -115,6 +115,8 @@ class Tally:
         self._clock = clock or SystemClock()
         self.models: dict[str, ModelTally] = {}
         self.ended = Counter[Status]()
+        self.lost = 0
+        """Lines of batches that ended without what was stored of them."""
 
     def of(self, model: str) -> ModelTally:
         """A model's counts."""

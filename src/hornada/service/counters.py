@@ -18,6 +18,7 @@ NAMES = {
     "hornada_tokens_total": "Tokens by `model`, `kind` (input, cached of them, output), `traffic` (batch, regular).",
     "hornada_call_seconds": "Until a model's server answered or began a stream, by `model` and `traffic`; histogram.",
     "hornada_batches_total": "Batches that have ended, by `status`.",
+    "hornada_lines_lost_total": "Lines whose answer or request was lost in storage, of batches that ended so.",
     "hornada_batches_live": "Batches that have not ended, by `status`.",
     "hornada_http_requests_total": "Calls by `route`, `method`, `status` (499: hung up before there was an answer).",
     "hornada_http_request_seconds": "How long calls took until their last byte, by `route`; histogram.",
@@ -42,7 +43,8 @@ class CounterCollector(Collector):
             ended.add_metric([status], number)
         for status, number in self._live.items():
             live.add_metric([status], number)
-        return iter((ended, live))
+        lost = CounterMetricFamily("hornada_lines_lost_total", NAMES["hornada_lines_lost_total"], self._tally.lost)
+        return iter((ended, live, lost))
 
     def _of_calls(self) -> Iterator[Metric]:
         calls = _counter("hornada_http_requests_total", "route", "method", "status")

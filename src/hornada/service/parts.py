@@ -31,6 +31,7 @@ from hornada.engine.gateway import Gateway
 from hornada.engine.gauge import Gauges
 from hornada.engine.joining import Joining
 from hornada.engine.lookout import Lookout
+from hornada.engine.losses import Losses
 from hornada.engine.membership import Alone, Membership
 from hornada.engine.meter import Meter
 from hornada.engine.models import Models
@@ -213,6 +214,7 @@ class Parts:
         """What works on batches."""
         db, clock, limits, news, catalog = self.db, self.clock, installation.limits, self.news, self.models.catalog
         self.caller = Caller(catalog, self.servers, limits, installation.billing, self.tally)
+        losses = Losses(db, self.blobs, clock)
         self.dispatcher = Dispatcher(
             db,
             self.blobs,
@@ -227,6 +229,7 @@ class Parts:
             on_settled=news.teller(Topic.DRAINED),
             tally=self.tally,
             rhythm=BUCKET if installation.blobs.startswith("s3:") else FOLDER,
+            losses=losses,
         )
         self.validator = Validator(
             db,
@@ -252,6 +255,7 @@ class Parts:
             on_ended=news.teller(Topic.ENDED),
             outbox=self.outbox,
             tally=self.tally,
+            losses=losses,
         )
         on_moved = news.teller(Topic.READY)
         self.warden = Warden(db, clock, self.models, on_stopped=self._stopped, on_moved=on_moved, rota=self._rota())

@@ -307,6 +307,18 @@ async def hand_back(tx: Tx, chunk: Chunk, wait: int = 0, model: str | None = Non
     )
 
 
+async def give_up(tx: Tx, chunk: Chunk) -> None:
+    """Ends a held chunk for good: what of it has no result will never have one."""
+    await batches.lock(tx, chunk.batch)
+    await tx.run(
+        "UPDATE chunk SET owner = NULL, state = 'done'"
+        " WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND state = 'leased'",
+        batch=chunk.batch,
+        idx=chunk.idx,
+        epoch=chunk.epoch,
+    )
+
+
 async def leased_by(tx: Tx, owner: str) -> list[Chunk]:
     """What a process holds, as the ledger sees it."""
     rows = await tx.rows(f"SELECT {_COLUMNS} FROM chunk WHERE state = 'leased' AND owner = :owner", owner=owner)  # noqa: S608

@@ -195,6 +195,15 @@ async def forget(tx: Tx, file: str) -> None:
     await tx.run("DELETE FROM file WHERE id = :id AND deleted_at IS NOT NULL", id=file)
 
 
+async def oldest(tx: Tx, limit: int) -> list[tuple[str, int]]:
+    """(object, bytes) of the visible files that were made first: a store in the place of another does not have them."""
+    rows = await tx.rows(
+        f"SELECT object, bytes FROM file WHERE {_VISIBLE} ORDER BY created_at, id LIMIT :limit",  # noqa: S608
+        limit=limit,
+    )
+    return [(row["object"], row["bytes"]) for row in rows]
+
+
 async def known(tx: Tx, objects: Collection[str]) -> set[str]:
     """Which of these objects belong to a row; bytes without one are garbage."""
     if not objects:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from hornada.core.batch import Usage
 from hornada.core.clock import SECOND
+from hornada.core.ids import new_id
 from hornada.store.database import Row, Tx
 from hornada.store.summing import MOST_ENTRY, summed
 
@@ -35,6 +36,11 @@ class LedgerEntry(Struct, frozen=True, kw_only=True):
     amount: int
     estimated: bool
     created_at: int
+
+
+def source_of(batch: str, idx: int, epoch: int, seq: int) -> str:
+    """The source of the entry of a segment."""
+    return f"{batch}:{idx}:{epoch}:{seq}"
 
 
 def _usage(row: Row) -> Usage:
@@ -68,6 +74,22 @@ async def insert(tx: Tx, entries: Sequence[LedgerEntry]) -> None:
             }
             for entry in entries
         ],
+    )
+
+
+async def take_back(tx: Tx, sources: Sequence[str], now: int) -> None:
+    """Books the opposite of these entries, of answers that nobody can be given; once, whatever is retried.
+
+    What no balance has paid for is given back to none.
+    """
+    await tx.many(
+        "INSERT INTO ledger_entry (id, source, org, key, batch, model, endpoint, lines, input, cached, output,"
+        " reasoning, amount, estimated, created_at, folded)"
+        " SELECT CAST(:id AS TEXT), CAST(:back AS TEXT), org, key, batch, model, endpoint, -lines, -input, -cached,"
+        " -output, -reasoning, -amount, estimated, CAST(:now AS BIGINT), CASE WHEN folded = 2 THEN 2 ELSE 0 END"
+        " FROM ledger_entry WHERE source = :source"
+        " ON CONFLICT (source) DO NOTHING",
+        [{"id": new_id(), "back": f"{source}:back", "source": source, "now": now} for source in sources],
     )
 
 

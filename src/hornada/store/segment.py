@@ -41,6 +41,14 @@ async def exists(tx: Tx, batch: str, idx: int, epoch: int, seq: int) -> bool:
     return row is not None
 
 
+async def forget(tx: Tx, segments: list[Segment]) -> None:
+    """Removes segments whose bytes were lost."""
+    await tx.many(
+        "DELETE FROM segment WHERE batch = :batch AND idx = :idx AND epoch = :epoch AND seq = :seq",
+        [{"batch": s.batch, "idx": s.idx, "epoch": s.epoch, "seq": s.seq} for s in segments],
+    )
+
+
 async def of_chunks(tx: Tx, batch: str, first: int, last: int) -> list[Segment]:
     """Segments of chunks ``first .. last``, ordered by chunk."""
     rows = await tx.rows(

@@ -120,6 +120,17 @@ async def reject(tx: Tx, stage: Stage, findings: Sequence[Finding], now: int) ->
     )
 
 
+async def hold(tx: Tx, stage: Stage) -> bool:
+    """Whether a stage was not lost; it stays so until this (writing) transaction ends."""
+    row = await tx.row(
+        "SELECT 1 AS one FROM batch WHERE id = :id AND stage_epoch = :epoch AND status = :status {for_update}",
+        id=stage.batch.id,
+        epoch=stage.epoch,
+        status=stage.batch.status,
+    )
+    return row is not None
+
+
 async def assemble(
     tx: Tx,
     stage: Stage,
@@ -130,14 +141,15 @@ async def assemble(
     cost: int,
     output_file: str | None,
     error_file: str | None,
+    errors: Sequence[Finding],
     now: int,
 ) -> bool:
-    """Ends a batch with its files, final counts and usage; False if the stage was lost."""
+    """Ends a batch with its files, final counts, usage and causes; False if the stage was lost."""
     return (
         await tx.run(
             f"UPDATE batch SET status = :to, {STAMPS[to]} = :now, updated_at = :now, n_ok = :ok, n_failed = :failed,"  # noqa: S608
-            " usage = :usage, cost = :cost, output_file = :output_file, error_file = :error_file, stage_owner = NULL,"
-            " stage_until = 0"
+            " usage = :usage, cost = :cost, output_file = :output_file, error_file = :error_file, errors = :errors,"
+            " stage_owner = NULL, stage_until = 0"
             " WHERE id = :id AND stage_epoch = :epoch AND status = :status",
             id=stage.batch.id,
             epoch=stage.epoch,
@@ -149,6 +161,7 @@ async def assemble(
             cost=cost,
             output_file=output_file,
             error_file=error_file,
+            errors=msgspec.json.encode(list(errors)).decode() if errors else None,
             now=now,
         )
         == 1
