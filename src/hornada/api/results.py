@@ -7,7 +7,7 @@ from hornada.api.fields import at_most, choice, number, within
 from hornada.api.router import Parameter
 from hornada.api.services import Services
 from hornada.api.streaming import stream
-from hornada.core.judge import CUSTOM_ID_LENGTH
+from hornada.core.glance import CUSTOM_ID_LENGTH
 from hornada.core.written import prefix_of
 from hornada.engine.joining import Wanted
 

@@ -32,6 +32,13 @@ class ThoroughChecker(Checker):
             spans=(),
         )
 
+    def _takes_run(self, lines: list[bytes]) -> bool:
+        if not super()._takes_run(lines):
+            return False
+        for line in lines:
+            self._estimate(line)
+        return True
+
     def _take(self, line: bytes, advance: int) -> None:
         before = self._total, len(self._findings)
         super()._take(line, advance)

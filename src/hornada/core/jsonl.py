@@ -1,5 +1,9 @@
 """Reads input files: splits lines, has each judged, and lays out the chunks."""
 
+import itertools
+from collections.abc import Sequence
+from io import BytesIO
+
 import msgspec
 from msgspec import Raw, Struct
 
@@ -26,6 +30,7 @@ MAX_FINDINGS = 100
 BOM = b"\xef\xbb\xbf"
 """A byte order mark: at the start of a file it is no part of the first line."""
 _BLANK = b" \t\r"
+_BLANKS = _BLANK + b"\n"
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -75,20 +80,14 @@ class Checker:
 
     def feed(self, block: bytes) -> None:
         """Takes the next bytes of the file. Once ``stopped``, the rest of the file changes nothing."""
-        first, *lines = block.split(b"\n")
-        self._open.add(first)
-        if not lines:
-            return
-        self._end_open_line(1)
-        rest = lines.pop()
-        for line in lines:
-            if not line.strip(_BLANK):  # here, because a file may hold a hundred million of them
-                self._offset += len(line) + 1
-                self._number += 1
-            elif self.stopped:
-                return
-            else:
-                self._take(line, len(line) + 1)
+        lines = BytesIO(block).readlines()  # cut at LF alone, and three times as fast as split
+        if lines and self._open.size:
+            first = lines.pop(0)
+            self._open.add(first.removesuffix(b"\n"))
+            if first.endswith(b"\n"):
+                self._end_open_line(1)
+        rest = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+        self._take_all(lines)
         self._open.add(rest)
 
     def finish(self) -> Checked:
@@ -104,6 +103,38 @@ class Checker:
             inputs=self._judge.inputs,
             spans=() if findings else self._layout.spans(),
         )
+
+    def _take_all(self, lines: list[bytes]) -> None:
+        """Lines that follow each other, each with its LF."""
+        if not self._number:  # the first names the model, and may begin with a byte order mark
+            self._take_each(lines[:1])
+            del lines[:1]
+        if lines and not self._takes_run(lines):
+            self._take_each(lines)
+
+    def _take_each(self, lines: list[bytes]) -> None:
+        for line in lines:
+            if not line.strip(_BLANKS):  # here, because a file may hold a hundred million of them
+                self._offset += len(line)
+                self._number += 1
+            elif self.stopped:
+                return
+            else:
+                self._take(line[:-1], len(line))
+
+    def _takes_run(self, lines: list[bytes]) -> bool:
+        """Takes lines that are clean at one glance; False, and nothing is done, when they may not be."""
+        sizes = [*map(len, lines)]
+        if self._total + len(lines) > self._limits.lines or max(sizes) > self._limits.line_bytes:
+            return False
+        if not self._judge.accepts_all(lines, self._number + 1):
+            return False
+        ends = [*itertools.accumulate(sizes, initial=self._offset)]
+        self._layout.place_all(self._total, ends)
+        self._number += len(lines)
+        self._total += len(lines)
+        self._offset = ends[-1]
+        return True
 
     def _end_open_line(self, ending: int) -> None:
         line = self._open
@@ -227,6 +258,19 @@ class _Layout:
             self._first, self._start = request, start
         self._n += 1
         self._end = end
+
+    def place_all(self, request: int, bounds: Sequence[int]) -> None:
+        """The lines of requests that follow each other: each lies between two of the ``bounds``."""
+        at, last = 0, len(bounds) - 1
+        while at < last:
+            n = min(last - at, CHUNK_LINES - self._n)
+            if 0 < self._n < CHUNK_LINES and bounds[at + n] - self._start <= CHUNK_BYTES:
+                self._n += n
+                self._end = bounds[at + n]
+            else:
+                n = 1
+                self.place(request + at, bounds[at], bounds[at + 1])
+            at += n
 
     def spans(self) -> tuple[Span, ...]:
         if self._n:

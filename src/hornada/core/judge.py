@@ -1,6 +1,7 @@
 """Judges the lines of one input file, one by one: what is wrong with each, in words."""
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -12,10 +13,8 @@ from hornada.core import strict
 from hornada.core.batch import Finding
 from hornada.core.catalog import VERSION, no_such_model
 from hornada.core.errors import Code
+from hornada.core.glance import CUSTOM_ID_LENGTH, Glance
 from hornada.core.limits import Limits
-
-CUSTOM_ID_LENGTH = 512
-"""Code points (InferNode)."""
 
 EMBEDDINGS = "/v1/embeddings"
 
@@ -78,8 +77,9 @@ class _EmbeddingLine(Struct, gc=False, forbid_unknown_fields=True):
 class Judge:
     """Knows the lines so far: their ids, the model they all must name, the embedding inputs in all.
 
-    Most lines are clean, and ``accepts`` sees that in one decoding pass. What it does not accept goes to ``faults``,
-    which is slow and exact: it decides alone what is wrong, and may find nothing.
+    Most lines are clean, and ``accepts`` sees that in one decoding pass, ``accepts_all`` for many at once if they are
+    written in the usual way. What ``accepts`` does not accept goes to ``faults``, which is slow and exact: it decides
+    alone what is wrong, and may find nothing.
     """
 
     def __init__(self, rules: CheckRules) -> None:
@@ -90,6 +90,7 @@ class Judge:
         self._good_names: dict[str, None] = {}
         self._strings: list[str] = []
         self.counts_inputs = rules.endpoint == EMBEDDINGS
+        self._glance = Glance(self._urls, self._good_names)
         self._decode = _decoder(_EmbeddingLine if self.counts_inputs else _Line, self._strings)
         self.model: str | None = None
         self.inputs = 0
@@ -98,6 +99,25 @@ class Judge:
     def names(self) -> tuple[str, ...]:
         """Every name under which lines asked for the model, in the order in which they were first used."""
         return tuple(self._good_names)
+
+    def accepts_all(self, lines: Sequence[bytes], number: int) -> bool:
+        """Whether a run of lines, each with its LF, is surely clean; if not, ask ``accepts`` for each of them.
+
+        ``number`` is the physical line of the first.
+        """
+        seen = self._good_names and self._glance.over(lines)
+        if not seen:
+            return False
+        ids: list[str | bytes] = [line.custom_id for line in seen]
+        if max(map(len, ids)) > _SHORT_ID:
+            ids = [_key(line.custom_id) for line in seen]
+        fresh = dict(zip(ids, itertools.count(number), strict=False))
+        if len(fresh) < len(ids) or not self._ids.keys().isdisjoint(fresh):
+            return False
+        self._ids.update(fresh)
+        if self.counts_inputs:
+            self.inputs += sum(_raw_inputs(line.body.input) for line in seen)
+        return True
 
     def accepts(self, line: bytes, number: int) -> bool:
         """Whether the line is surely clean; if not, ask ``faults``. ``number`` is the physical line, from 1."""
@@ -124,8 +144,7 @@ class Judge:
             or strict.too_deep(line)
         ):
             return False
-        key = custom_id if len(custom_id) <= _SHORT_ID else _digest(custom_id)
-        if self._ids.setdefault(key, number) != number:
+        if self._ids.setdefault(_key(custom_id), number) != number:
             return False
         if self.counts_inputs and isinstance(body, _EmbeddingBody):
             self.inputs += _raw_inputs(body.input)
@@ -186,7 +205,7 @@ class Judge:
         elif _surrogates(value):
             message = f"Invalid 'custom_id': {strict.LONE_SURROGATE}."
         else:
-            first = self._ids.setdefault(value if len(value) <= _SHORT_ID else _digest(value), number)
+            first = self._ids.setdefault(_key(value), number)
             if first != number:
                 code = Code.DUPLICATE_CUSTOM_ID
                 message = (
@@ -307,8 +326,9 @@ def _wrong_type(param: str, expected: str, value: object) -> str:
     return f"Invalid type for '{param}': expected {expected}, but got {given} instead."
 
 
-def _digest(custom_id: str) -> bytes:
-    return blake2b(custom_id.encode(), digest_size=16).digest()
+def _key(custom_id: str) -> str | bytes:
+    """What an id is remembered by."""
+    return custom_id if len(custom_id) <= _SHORT_ID else blake2b(custom_id.encode(), digest_size=16).digest()
 
 
 def _surrogates(text: str) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import accumulate, islice
 from typing import Any
 
@@ -42,6 +43,12 @@ def too_deep(text: bytes) -> bool:
     # Cutting brackets out and comparing lengths runs at memchr's speed; bytes.count takes six times as long.
     brackets = 2 * len(text) - len(text.replace(b"[", b"")) - len(text.replace(b"{", b""))
     return brackets > MAX_DEPTH and _nests_too_deep(text)
+
+
+def may_be_too_deep(texts: Sequence[bytes]) -> bool:
+    """Whether one of them may be so; False is sure. The same arithmetic, without a call for each."""
+    openers = [2 * len(text) - len(text.replace(b"[", b"")) - len(text.replace(b"{", b"")) for text in texts]
+    return max(openers) > MAX_DEPTH
 
 
 def _nests_too_deep(text: bytes) -> bool:
