@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 from bench.client import Client
@@ -69,3 +70,10 @@ def governed(backend: Client, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def platform(governed: Hornada, base: str, backend: Client) -> Platform:
     """Its operator."""
     return Platform(governed, base, backend)
+
+
+@pytest.fixture
+def client(server: Hornada, base: str) -> Iterator[openai.OpenAI]:
+    """OpenAI's SDK, set up as the guide says."""
+    with openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}{base}", api_key=KEY, max_retries=0) as sdk:
+        yield sdk
