@@ -95,6 +95,7 @@ class Site:
 async def open_site(
     folder: Path,
     *,
+    db: Database | None = None,
     batches_enabled: bool = True,
     dashboard_enabled: bool = True,
     plan: Plan = PLAN,
@@ -108,9 +109,12 @@ async def open_site(
     waiting_for: WaitingFor = lambda batch, *, held: None,
     onlookers: int = 1000,
 ) -> AsyncIterator[Site]:
-    """Opens an application with one organization whose key is ``KEY``; ``ready`` are reasons why it is not."""
+    """Opens an application with one organization whose key is ``KEY``; ``ready`` are reasons why it is not.
+
+    ``db``: an empty ledger, which stays open; else one is made beside the files.
+    """
     clock, limits = Hands(), Limits(file_bytes=4096)
-    db = await connect(f"sqlite:///{folder}/ledger.db", clock)
+    given, db = db, db or await connect(f"sqlite:///{folder}/ledger.db", clock)
     try:
         await db.migrate()
         admission = Admission(db, clock, {"default": plan}, operator_key)
@@ -140,7 +144,7 @@ async def open_site(
         files = Files(db, blobs, clock, limits)
         batches = Batches(db, clock, limits, on_created=lambda: None, on_cancelled=lambda batch, reason: None)
         rules, postman = WebhookRules(allow_http=True, allow_networks=("127.0.0.0/8",), endpoints=3), Postman(HERE)
-        pace = Pace(db, clock, waiting_for)
+        pace = Pace(clock, waiting_for)
         services = Services(
             files=files,
             uploads=Uploads(db, blobs, clock, files),
@@ -179,7 +183,8 @@ async def open_site(
             yield Site(app, client, db, clock, admission, traffic)
         await postman.close()
     finally:
-        await db.close()
+        if given is None:
+            await db.close()
 
 
 async def _one_line(db: Database, org: str) -> None:

@@ -1,6 +1,6 @@
 """A database and a folder that really are there, and do not answer when a test says so."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,8 +20,8 @@ class Flaky:
         self.before = 0
         self.after = 0
 
-    def read(self) -> Any:
-        return self._db.read()
+    def read(self, **how: bool) -> Any:
+        return self._db.read(**how)
 
     @asynccontextmanager
     async def write(self, *, durable: bool = True) -> AsyncIterator[Tx]:
@@ -33,6 +33,10 @@ class Flaky:
         if self.after:
             self.after -= 1
             raise Unavailable("the answer was lost")
+
+    async def transact(self, work: Callable[[Tx], Coroutine[Any, Any, Any]]) -> Any:
+        async with self.write() as tx:
+            return await work(tx)
 
     async def migrate(self) -> None:
         await self._db.migrate()

@@ -4,7 +4,6 @@ import pytest
 
 from hornada.core.batch import Status
 from hornada.engine.pace import Pace
-from hornada.store.database import Database
 from tests.engine.house import ANA, House, texts
 from tests.engine.model_server import USAGE, ModelServer, Say
 
@@ -14,8 +13,8 @@ COST = 3 * 1 + 2 * 2
 
 
 @pytest.fixture
-def pace(db: Database, house: House) -> Pace:
-    return Pace(db, house.clock, lambda batch, *, held: None)
+def pace(house: House) -> Pace:
+    return Pace(house.clock, lambda batch, *, held: None)
 
 
 def test_the_price_of_a_line_is_what_these_tests_think() -> None:

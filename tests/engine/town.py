@@ -70,7 +70,7 @@ class Town(House):
     async def finish(self, batch: Batch) -> Batch:
         """Runs a batch to its end, the warden looking in between."""
         await self.let_go()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 await self.work()
                 await self.finalizer.once()
@@ -110,13 +110,17 @@ class Counted:
         self._db = db
         self.reads = self.writes = 0
 
-    def read(self) -> Any:
+    def read(self, **how: bool) -> Any:
         self.reads += 1
-        return self._db.read()
+        return self._db.read(**how)
 
     def write(self, **how: bool) -> Any:
         self.writes += 1
         return self._db.write(**how)
+
+    async def transact(self, work: Any) -> Any:
+        self.writes += 1
+        return await self._db.transact(work)
 
     @contextmanager
     def costs(self, reads: int, writes: int) -> Iterator[None]:

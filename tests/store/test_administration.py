@@ -72,7 +72,7 @@ async def test_what_was_taken_away_first_keeps_its_time(db: Database) -> None:
         assert org is not None
         assert (org.suspended_at, org.erasing_at, org.erased_at) == (NOW, NOW, None)
         assert await organization.condemned(tx, 10) == ["org"]
-        assert await account.suspended(tx, "org")
+        assert await account.lock(tx, "org")
 
 
 async def test_an_organization_is_changed(db: Database) -> None:

@@ -120,6 +120,92 @@ async def test_a_transaction_in_which_a_statement_failed_is_undone_even_if_the_f
     assert await names(db) == []
 
 
+async def test_a_view_of_one_statement_is_asked_no_second(db: Database) -> None:
+    await put(db, "a")
+    async with db.read(single=True) as tx:
+        row = await tx.row("SELECT name FROM organization")
+        assert row is not None
+        with pytest.raises(RuntimeError, match="second"):
+            await tx.rows("SELECT name FROM organization")
+    assert row["name"] == "a"
+    assert await names(db) == ["a"]
+
+
+async def test_a_view_of_one_statement_that_failed_is_no_trouble_to_the_next(db: Database) -> None:
+    for _ in range(12):
+        with pytest.raises(Exception, match=r"(?i)nothing_there"):
+            async with db.read(single=True) as tx:
+                await tx.rows("SELECT 1 FROM nothing_there")
+    assert await names(db) == []
+
+
+async def test_work_done_at_once_is_committed_whole_or_not_at_all(db: Database) -> None:
+    async def work(tx: Tx) -> int:
+        return await add(tx, "a") + await add(tx, "b")
+
+    async def twice(tx: Tx) -> int:
+        return await add(tx, "c") + await add(tx, "a")
+
+    async def swallowed(tx: Tx) -> None:
+        await add(tx, "c")
+        try:
+            await add(tx, "a")
+        except Exception as error:  # noqa: BLE001
+            assert not isinstance(error, Unavailable)
+
+    async def refused(tx: Tx) -> None:
+        await add(tx, "c")
+        raise ZeroDivisionError
+
+    async def nothing(tx: Tx) -> str:
+        return "nothing"
+
+    assert await db.transact(work) == 2
+    for fails in (twice, swallowed):
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            await db.transact(fails)
+    with pytest.raises(ZeroDivisionError):
+        await db.transact(refused)
+    assert await db.transact(nothing) == "nothing"
+    assert await names(db) == ["a", "b"]
+
+
+async def test_work_done_at_once_does_not_lose_the_updates_of_others(db: Database) -> None:
+    await put(db, "0")
+
+    async def work(tx: Tx) -> None:
+        row = await tx.row("SELECT name FROM organization {for_update}")
+        assert row is not None
+        await tx.run("UPDATE organization SET name = :name", name=str(int(row["name"]) + 1))
+
+    async def beside() -> None:
+        async with db.write() as tx:
+            await work(tx)
+
+    await asyncio.gather(*(db.transact(work) if n % 2 else beside() for n in range(20)))
+    assert await names(db) == ["20"]
+
+
+async def test_work_done_at_once_and_given_up_by_its_caller_is_known_to_have_happened(db: Database) -> None:
+    begun = asyncio.Event()
+    told: list[int] = []
+
+    async def work(tx: Tx) -> int:
+        loop.call_soon_threadsafe(begun.set)
+        await tx.rows(SLOW)
+        return await add(tx, "a")
+
+    async def caller() -> None:
+        told.append(await db.transact(work))
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(caller())
+    await begun.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await names(db) == ["a"] * len(told)
+
+
 async def test_a_mistake_in_a_statement_is_not_taken_for_an_outage(db: Database) -> None:
     with pytest.raises(Exception, match="nowhere") as caught:
         async with db.read() as tx:

@@ -1,5 +1,6 @@
 """What only the file database does."""
 
+import asyncio
 import logging
 import os
 import sqlite3
@@ -9,8 +10,9 @@ import pytest
 
 from hornada.core.errors import Broken, Unavailable
 from hornada.store import connect
+from hornada.store.database import Tx
 from tests.conftest import Hands
-from tests.store.test_database import names, put
+from tests.store.test_database import add, names, put
 
 
 async def test_a_relative_file_lies_in_the_working_directory(
@@ -39,6 +41,22 @@ async def test_commits_are_made_durable_in_a_write_ahead_log(tmp_path: Path, clo
         found = [await tx.row(f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "foreign_keys")]
     await db.close()
     assert [next(iter(dict(row).values())) for row in found] == ["wal", 2, 1]
+
+
+async def test_work_on_the_database_s_thread_that_waits_for_something_else_is_undone(
+    tmp_path: Path, clock: Hands
+) -> None:
+    db = await connect(f"sqlite:///{tmp_path}/ledger.db", clock)
+    await db.migrate()
+
+    async def work(tx: Tx) -> None:
+        await add(tx, "a")
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="waited for something else"):
+        await db.transact(work)
+    assert await names(db) == []
+    await db.close()
 
 
 async def test_a_full_disk_is_an_outage_and_passes(tmp_path: Path, clock: Hands) -> None:

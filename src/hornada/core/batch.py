@@ -138,6 +138,20 @@ class Usage(Struct, frozen=True, gc=False):
         )
 
 
+class Counted(Struct, frozen=True, kw_only=True):
+    """What was counted of a running batch: lines that ended, in micro-units what they cost, and failed ones by code.
+
+    ``short`` and ``long``: the lines of the buckets that began within ``core.progress.SHORT_S`` and ``LONG_S``.
+    ``held``: whether some process holds chunks of it.
+    """
+
+    short: int = 0
+    long: int = 0
+    cost: int = 0
+    failures: Mapping[str, int] = msgspec.field(default_factory=dict)
+    held: bool = False
+
+
 class Batch(Struct, frozen=True, kw_only=True):
     """One row of ``batch`` with its counts. Times in microseconds since 1970."""
 
@@ -179,6 +193,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     """Micro-units of all its lines, once it has ended with results."""
     paused: bool = False
     """No line of it starts until it is resumed; it still expires."""
+    counted: Counted | None = None
+    """How it gets on, where it was looked at for its owner; None elsewhere, and before and after its lines run."""
 
 
 class BatchFilter(Struct, frozen=True, kw_only=True):

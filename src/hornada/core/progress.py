@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hornada.core.batch import Batch, Status
+from hornada.core.batch import Batch, Counted, Status
 from hornada.core.clock import SECOND
 
 BUCKET_S = 5
@@ -19,18 +19,6 @@ _ENOUGH = 10
 MOST_CODES = 50
 OTHER = "other"
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
-
-
-class Counted(Struct, frozen=True, kw_only=True):
-    """What was counted of a running batch: lines that ended, in micro-units what they cost, and failed ones by code.
-
-    ``short`` and ``long``: the lines of the buckets that began within SHORT_S and LONG_S.
-    """
-
-    short: int = 0
-    long: int = 0
-    cost: int = 0
-    failures: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 class Progress(Struct, frozen=True, kw_only=True):

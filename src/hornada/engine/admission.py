@@ -107,7 +107,7 @@ class Admission:
         if seen is not None and asked - seen[1] < _FRESH_S:
             self._seen.move_to_end(hashed)
             return seen[0]
-        async with self._db.read() as tx:
+        async with self._db.read(single=True) as tx:
             found = await account.by_hash(tx, hashed)
         self._remember(hashed, found, asked)
         return found

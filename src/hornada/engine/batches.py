@@ -1,7 +1,8 @@
 """What can be done to batches: create, look at, list, pause, resume, cancel."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import msgspec
 
@@ -91,8 +92,11 @@ class Batches:
             metadata=metadata,
             output_lifetime_s=output_lifetime_s,
         )
-        async with self._db.write() as tx:
-            batch, earlier = await self.create_in(tx, principal, rules, new, retry=retry, key=idempotency_key)
+
+        def work(tx: Tx) -> Coroutine[Any, Any, tuple[Batch, bool]]:
+            return self.create_in(tx, principal, rules, new, retry=retry, key=idempotency_key)
+
+        batch, earlier = await self._db.transact(work)
         self.created(earlier=earlier)
         return batch, earlier
 
@@ -100,7 +104,6 @@ class Batches:
         self, tx: Tx, principal: Principal, rules: DialectRules, new: NewBatch, *, retry: bool, key: str | None
     ) -> tuple[Batch, bool]:
         """``create`` within a transaction; call ``created`` when it has been committed."""
-        await account.lock(tx, principal.org)
         await check_standing(tx, principal)
         file = await _input(tx, principal, new.input_file)
         digest = _digest(principal, rules, file, new)
@@ -119,7 +122,7 @@ class Batches:
 
     async def get(self, principal: Principal, batch_id: str) -> Batch:
         """A batch of the caller's organization, its id in any spelling; raises Refusal BATCH_NOT_FOUND."""
-        async with self._db.read() as tx:
+        async with self._db.read(single=True) as tx:
             return await _visible(tx, principal, batch_id)
 
     async def page(
@@ -129,7 +132,7 @@ class Batches:
 
         ``after`` may be any of its batches, also one that does not pass. Raises Refusal BATCH_NOT_FOUND if it is none.
         """
-        async with self._db.read() as tx:
+        async with self._db.read(single=after is None and not only.metadata) as tx:
             position = None
             if after is not None:
                 last = await _visible(tx, principal, after, param="after")
@@ -143,20 +146,7 @@ class Batches:
         Raises Refusal BATCH_NOT_FOUND, PERMISSION_DENIED when the caller neither created it nor administers its
         organization, BATCH_NOT_CANCELLABLE while it is finalizing or once it has ended.
         """
-        async with self._db.write() as tx:
-            batch = await _visible(tx, principal, batch_id, lock=True)
-            check_owner(principal, batch.member, "created a batch", "cancel it")
-            to = after(batch.status, Event.CANCEL)
-            if to is None:
-                message = f"Cannot cancel a batch with status '{batch.status}'."
-                raise Refusal(Code.BATCH_NOT_CANCELLABLE, message, should_retry=False)
-            if batch.status is not Status.CANCELLING:
-                errors = await self._by_whom(tx, principal, batch)
-                now = self._clock.now()
-                await rows.stop(tx, batch, to, StopReason.CANCELLED, errors, now)
-                if principal.member != batch.member:
-                    await note(tx, principal, "batch.cancel", now=now, org=batch.org, target=batch.id)
-                batch = await _visible(tx, principal, batch_id)
+        batch = await self._db.transact(lambda tx: self._stop(tx, principal, batch_id))
         crashpoint.reach("cancel_committed")
         self._on_cancelled(batch.id, StopReason.CANCELLED)
         return batch
@@ -167,25 +157,47 @@ class Batches:
         Our own: neither InferNode nor Novita has it. A paused batch stays as it is. Raises Refusal BATCH_NOT_FOUND,
         PERMISSION_DENIED as ``cancel`` does, BATCH_NOT_PAUSABLE once no line of it will start any more.
         """
-        async with self._db.write() as tx:
+
+        async def work(tx: Tx) -> Batch:
             batch = await self._pausable(tx, principal, batch_id, "pause")
             if not batch.paused:
                 await running.pause(tx, batch.id, self._clock.now())
                 await self._note_pause(tx, principal, batch, "batch.pause")
-            batch = await _visible(tx, principal, batch_id)
+            return await _visible(tx, principal, batch_id)
+
+        batch = await self._db.transact(work)
         self._on_paused(batch)
         return batch
 
     async def resume(self, principal: Principal, batch_id: str) -> Batch:
         """Lets lines of a paused batch start again; raises the Refusals of ``pause``."""
-        async with self._db.write() as tx:
+
+        async def work(tx: Tx) -> Batch:
             batch = await self._pausable(tx, principal, batch_id, "resume")
             if batch.paused:
                 await running.resume(tx, batch.id, self._clock.now())
                 await self._note_pause(tx, principal, batch, "batch.resume")
-            batch = await _visible(tx, principal, batch_id)
+            return await _visible(tx, principal, batch_id)
+
+        batch = await self._db.transact(work)
         self._on_paused(batch)
         return batch
+
+    async def _stop(self, tx: Tx, principal: Principal, batch_id: str) -> Batch:
+        batch = await _visible(tx, principal, batch_id, lock=True)
+        check_owner(principal, batch.member, "created a batch", "cancel it")
+        to = after(batch.status, Event.CANCEL)
+        if to is None:
+            message = f"Cannot cancel a batch with status '{batch.status}'."
+            raise Refusal(Code.BATCH_NOT_CANCELLABLE, message, should_retry=False)
+        if batch.status is Status.CANCELLING:
+            return batch
+        errors = await self._by_whom(tx, principal, batch)
+        now = self._clock.now()
+        await rows.stop(tx, batch, to, StopReason.CANCELLED, errors, now)
+        if principal.member != batch.member:
+            await note(tx, principal, "batch.cancel", now=now, org=batch.org, target=batch.id)
+        return await _visible(tx, principal, batch_id)
 
     async def _pausable(self, tx: Tx, principal: Principal, batch_id: str, deed: str) -> Batch:
         batch = await _visible(tx, principal, batch_id, lock=True)

@@ -20,7 +20,7 @@ from hornada.engine import crashpoint
 from hornada.engine.audit import note
 from hornada.engine.drafts import Draft
 from hornada.engine.rights import check_owner, check_standing
-from hornada.store import account, batch, idempotency, upload
+from hornada.store import batch, idempotency, upload
 from hornada.store import file as rows
 from hornada.store.database import Database, Tx
 
@@ -90,11 +90,15 @@ class Files:
         crashpoint.reach("upload_object_written")
         file = self._file(draft, principal, rules, name, lifetime_s)
         admitting = _Admitting(self._clock, file, principal, rules, retry=retry, idempotency_key=idempotency_key)
+
+        async def work(tx: Tx) -> File:
+            stored = await admitting.run(tx)
+            if also is not None:
+                await also(tx, stored)
+            return stored
+
         try:
-            async with self._db.write() as tx:
-                stored = await admitting.run(tx)
-                if also is not None:
-                    await also(tx, stored)
+            stored = await self._db.transact(work)
         except Refusal:  # the row surely was not written; after any other error it may have been
             await self._blobs.delete(file.object)
             raise
@@ -105,7 +109,7 @@ class Files:
 
     async def get(self, principal: Principal, file_id: str) -> File:
         """A file of the caller's organization, its id in any spelling; raises Refusal FILE_NOT_FOUND."""
-        async with self._db.read() as tx:
+        async with self._db.read(single=True) as tx:
             return await _visible(tx, principal, file_id)
 
     async def page(
@@ -122,7 +126,7 @@ class Files:
 
         Raises Refusal FILE_NOT_FOUND when that is no file of the organization and never was.
         """
-        async with self._db.read() as tx:
+        async with self._db.read(single=after is None) as tx:
             position = None
             if after is not None:
                 known = bare(after)
@@ -140,7 +144,8 @@ class Files:
         Raises Refusal FILE_NOT_FOUND, PERMISSION_DENIED when the caller neither made it nor administers its
         organization, FILE_IN_USE while a batch reads it.
         """
-        async with self._db.write() as tx:
+
+        async def work(tx: Tx) -> File:
             file = await _visible(tx, principal, file_id, lock=True)
             check_owner(principal, file.member, "created a file", "delete it")
             now = self._clock.now()
@@ -149,7 +154,9 @@ class Files:
                 raise Refusal(Code.FILE_IN_USE, message, "id")
             if principal.member != file.member:
                 await note(tx, principal, "file.delete", now=now, org=file.org, target=file.id)
-        return file
+            return file
+
+        return await self._db.transact(work)
 
     def stream(self, file: File, offset: int, length: int) -> AsyncIterator[bytes]:
         """Bytes of a file in pieces of at most 256 KiB; raises Unavailable or Broken."""
@@ -244,7 +251,6 @@ class _Admitting:
 
     async def run(self, tx: Tx) -> File:
         """The file that now stands; raises Refusal. One organization's uploads run one after another."""
-        await account.lock(tx, self._file.org)
         await check_standing(tx, self._principal)
         earlier = await self._remembered(tx) or await self._twin(tx)
         if earlier is not None:

@@ -1,13 +1,11 @@
-"""How batches get on, asked of the ledger, so that every process tells the same."""
+"""How batches get on, told of what the ledger said when they were looked at, so that every process tells the same."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from hornada.core.batch import TERMINAL, Batch, Status
+from hornada.core.batch import TERMINAL, Batch, Counted, Status
 from hornada.core.clock import Clock
-from hornada.core.progress import Counted, Progress, ended, progress
-from hornada.store import progress as rows
-from hornada.store.database import Database, Tx
+from hornada.core.progress import Progress, ended, progress
 
 _NOTHING = Counted()
 
@@ -21,39 +19,29 @@ class WaitingFor(Protocol):
 
 
 class Pace:
-    """Reads only. ``waiting_for``: what a live batch waits for, in words; None while its lines run.
+    """Asks the ledger nothing: a batch that was looked at for its owner says what was counted of it.
 
-    ``ask``: hears what others do with running batches; those of which one holds chunks. None where there are no others.
+    ``waiting_for``: what a live batch waits for, in words; None while its lines run. ``catch_up``: hears what other
+    processes do to the models of running batches; None where there are no others.
     """
 
     def __init__(
         self,
-        db: Database,
         clock: Clock,
         waiting_for: WaitingFor,
-        ask: Callable[[Sequence[Batch]], Awaitable[Collection[str]]] | None = None,
+        catch_up: Callable[[Sequence[Batch]], Awaitable[None]] | None = None,
     ) -> None:
-        self._db = db
-        self._ask = ask
+        self._catch_up = catch_up
         self._clock = clock
         self._waiting_for = waiting_for
 
-    async def of(self, batches: Sequence[Batch], tx: Tx | None = None) -> dict[str, Progress]:
-        """How each of these gets on, or came out; one view for all. Raises Unavailable."""
-        live = [batch.id for batch in batches if batch.status not in TERMINAL and batch.checked]
+    async def of(self, batches: Sequence[Batch]) -> dict[str, Progress]:
+        """How each of these gets on, or came out."""
+        if self._catch_up is not None:
+            await self._catch_up([batch for batch in batches if batch.status is Status.IN_PROGRESS])
         now = self._clock.now()
-        held: Collection[str] = ()
-        if self._ask is not None:
-            held = await self._ask([batch for batch in batches if batch.status is Status.IN_PROGRESS])
-        runs: dict[str, Counted] = {}
-        if live and tx is not None:
-            runs = await rows.of(tx, live, now)
-        elif live:
-            async with self._db.read() as own:
-                runs = await rows.of(own, live, now)
-        return {
-            batch.id: ended(batch)
-            if batch.status in TERMINAL
-            else progress(batch, runs.get(batch.id, _NOTHING), now, self._waiting_for(batch, held=batch.id in held))
-            for batch in batches
-        }
+        return {batch.id: ended(batch) if batch.status in TERMINAL else self._live(batch, now) for batch in batches}
+
+    def _live(self, batch: Batch, now: int) -> Progress:
+        counted = batch.counted or _NOTHING
+        return progress(batch, counted, now, self._waiting_for(batch, held=counted.held))

@@ -32,6 +32,6 @@ def check_owner(principal: Principal, member: str, made: str, deed: str) -> None
 
 
 async def check_standing(tx: Tx, principal: Principal) -> None:
-    """Raises Refusal INVALID_API_KEY when the caller's organization, locked, was suspended since the call began."""
-    if await account.suspended(tx, principal.org):
+    """Locks the caller's organization; raises Refusal INVALID_API_KEY when it was suspended since the call began."""
+    if await account.lock(tx, principal.org):
         raise Refusal(Code.INVALID_API_KEY, LOST)

@@ -89,7 +89,6 @@ class Uploads:
             expires_at=now + LIFETIME_S * SECOND,
         )
         async with self._db.write() as tx:
-            await account.lock(tx, principal.org)
             await check_standing(tx, principal)
             await rows.insert(tx, upload)
         return upload

@@ -116,9 +116,9 @@ class Watching:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _look(self, names: list[str]) -> None:
-        async with self._db.read() as tx:
+        async with self._db.read(single=True) as tx:
             found = {batch.id: batch for batch in await rows.these(tx, names)}
-            progress = await self._pace.of(list(found.values()), tx)
+        progress = await self._pace.of(list(found.values()))
         for name in names:
             if (watched := self._watched.get(name)) is not None:
                 watched.look(found.get(name), progress.get(name))

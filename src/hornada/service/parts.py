@@ -54,7 +54,6 @@ from hornada.engine.warden import Warden
 from hornada.engine.watching import Watching
 from hornada.engine.webhooks import Webhooks
 from hornada.service.installation import Installation, spelling
-from hornada.store import running
 from hornada.store.database import Database
 from hornada.upstream import connect as connect_upstream
 from hornada.upstream.postman import Postman
@@ -276,7 +275,7 @@ class Parts:
             silent_s=self.lookout.silent_s,
             said=lambda: self.membership.ailing,
         )
-        self.pace = Pace(db, clock, self.outlook.waiting_for, self._held if installation.shared else None)
+        self.pace = Pace(clock, self.outlook.waiting_for, self._hear if installation.shared else None)
         self.watching = Watching(db, self.batches, self.pace)
         self.tuner = Tuner(catalog, self.gates, Gauges(self.servers.upstream, clock), clock, self.dispatcher.state)
 
@@ -286,12 +285,10 @@ class Parts:
             with suppress(HornadaError):
                 await self.sharing.catch_up(models)
 
-    async def _held(self, batches: Sequence[Batch]) -> set[str]:
-        """Those of which some process holds chunks; what others do to their models is heard. Raises Unavailable."""
+    async def _hear(self, batches: Sequence[Batch]) -> None:
+        """What others do to the models of these is heard."""
         found = (self.models.catalog().resolve(batch.model or "") for batch in batches)
         await self.catch_up({model.name: model for model in found if model is not None}.values())
-        async with self.db.read() as tx:
-            return await running.held(tx, [batch.id for batch in batches])
 
     def _stopped(self, batch: str, reason: StopReason) -> None:
         self.news.tell(Topic.STOPPED, batch, reason)

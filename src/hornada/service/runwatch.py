@@ -31,7 +31,7 @@ class Used:
             self._looked_at = now
             async with engine.db.read() as tx:
                 usage = await ledger.usage_of(tx, batch.id)
-                found = (await engine.pace.of([batch], tx))[batch.id]
+            found = (await engine.pace.of([batch]))[batch.id]
             self._last = {
                 "input_tokens": usage.input,
                 "output_tokens": usage.output,

@@ -88,14 +88,9 @@ async def organizations(tx: Tx) -> int:
     return int(row["n"]) if row else 0
 
 
-async def lock(tx: Tx, org: str) -> None:
-    """Makes other transactions that lock this organization wait until this (writing) one ends."""
-    await tx.row("SELECT id FROM organization WHERE id = :id {for_update}", id=org)
-
-
-async def suspended(tx: Tx, org: str) -> bool:
-    """Whether an organization has lost its rights; ``lock`` it first, so that this stays as it is."""
-    row = await tx.row("SELECT suspended_at FROM organization WHERE id = :id", id=org)
+async def lock(tx: Tx, org: str) -> bool:
+    """Makes other transactions that lock this organization wait until this (writing) one ends; is it suspended?"""
+    row = await tx.row("SELECT suspended_at FROM organization WHERE id = :id {for_update}", id=org)
     return row is not None and row["suspended_at"] is not None
 
 

@@ -9,12 +9,15 @@ from hornada.core.batch import (
     STAMPS,
     Batch,
     BatchFilter,
+    Counted,
     Finding,
     RequestCounts,
     Status,
     StopReason,
     Usage,
 )
+from hornada.core.clock import SECOND
+from hornada.core.progress import LONG_S, SHORT_S
 from hornada.store.database import Row, Tx, Value
 from hornada.store.listed import listed
 from hornada.store.period import within
@@ -32,6 +35,29 @@ COLUMNS = (
 )
 
 
+_RUNS = "checked = 1 AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')"
+_LOOK = f"""
+WITH found AS (SELECT {COLUMNS} FROM batch WHERE {{where}}),
+sums AS (
+  SELECT batch, CAST(SUM(n_ok) AS BIGINT) AS ok, CAST(SUM(n_failed) AS BIGINT) AS bad,
+    MAX(CASE WHEN state = 'leased' THEN 1 ELSE 0 END) AS held
+  FROM chunk WHERE batch IN (SELECT id FROM found WHERE {_RUNS}) GROUP BY batch
+),
+steps AS (
+  SELECT batch, CAST(SUM(cost) AS BIGINT) AS spent,
+    CAST(SUM(CASE WHEN at > moment.at_ - {SHORT_S * SECOND} THEN n ELSE 0 END) AS BIGINT) AS short,
+    CAST(SUM(CASE WHEN at > moment.at_ - {LONG_S * SECOND} THEN n ELSE 0 END) AS BIGINT) AS long
+  FROM progress CROSS JOIN (SELECT {{{{now}}}} AS at_) AS moment
+  WHERE batch IN (SELECT id FROM found WHERE {_RUNS}) GROUP BY batch
+)
+SELECT found.*, ok, bad, held, spent, short, long, CASE WHEN {_RUNS} THEN (
+    SELECT {{{{joined}}}}(code || ' ' || n, ',') FROM failure WHERE failure.batch = found.id
+  ) END AS codes
+FROM found LEFT JOIN sums ON sums.batch = found.id LEFT JOIN steps ON steps.batch = found.id
+ORDER BY created_at DESC, id DESC
+"""  # noqa: S608
+"""Batches with all that their owners are shown of them, in one statement: newest first, where ``where`` holds."""
+
 EVERY = BatchFilter()
 
 
@@ -44,7 +70,34 @@ class Standing(msgspec.Struct, frozen=True):
     paused: bool = False
 
 
-def _batch(row: Row, counts: RequestCounts) -> Batch:
+async def _look(tx: Tx, where: str, **params: Value) -> tuple[Batch, ...]:
+    """Batches with counts and how they get on; an ended one's stand in its row."""
+    return tuple(_seen(row) for row in await tx.rows(_LOOK.format(where=where), **params))
+
+
+def _seen(row: Row) -> Batch:
+    if row["ok"] is None:
+        return _batch(row, RequestCounts(row["total"], row["n_ok"], row["n_failed"]))
+    counted = Counted(
+        short=row["short"] or 0,
+        long=row["long"] or 0,
+        cost=row["spent"] or 0,
+        failures=_codes(row["codes"] or ""),
+        held=bool(row["held"]),
+    )
+    return _batch(row, RequestCounts(row["total"], row["ok"], row["bad"]), counted)
+
+
+def _codes(joined: str) -> dict[str, int]:
+    """How many lines failed with each code, of all workers: from ``code n,code n``."""
+    found: dict[str, int] = {}
+    for pair in joined.split(",") if joined else ():
+        code, _, n = pair.rpartition(" ")
+        found[code] = found.get(code, 0) + int(n)
+    return found
+
+
+def _batch(row: Row, counts: RequestCounts, counted: Counted | None = None) -> Batch:
     return Batch(
         id=row["id"],
         org=row["org"],
@@ -80,6 +133,7 @@ def _batch(row: Row, counts: RequestCounts) -> Batch:
         failures=_FAILURES.decode(row["failures"]) if row["failures"] else {},
         retry_of=row["retry_of"],
         paused=row["paused_at"] is not None,
+        counted=counted,
     )
 
 
@@ -141,13 +195,13 @@ async def get(tx: Tx, org: str | None, batch: str, *, lock: bool = False) -> Bat
 
     ``lock``: nobody else moves it before this (writing) transaction ends.
     """
-    whose = "" if org is None else " AND org = :org"
-    rows = await tx.rows(
-        f"SELECT {COLUMNS} FROM batch WHERE id = :id{whose}" + (" {for_update}" if lock else ""),  # noqa: S608
-        id=batch,
-        **({} if org is None else {"org": org}),
-    )
-    return (await counted(tx, rows))[0] if rows else None
+    whose, params = "id = :id" if org is None else "id = :id AND org = :org", dict[str, Value](id=batch)
+    if org is not None:
+        params["org"] = org
+    if lock and await tx.row(f"SELECT id FROM batch WHERE {whose} {{for_update}}", **params) is None:  # noqa: S608
+        return None
+    found = await _look(tx, whose, **params)
+    return found[0] if found else None
 
 
 async def these(tx: Tx, batches: Collection[str]) -> tuple[Batch, ...]:
@@ -155,7 +209,7 @@ async def these(tx: Tx, batches: Collection[str]) -> tuple[Batch, ...]:
     if not batches:
         return ()
     names, params = listed("b", batches)
-    return await counted(tx, await tx.rows(f"SELECT {COLUMNS} FROM batch WHERE id IN ({names})", **params))  # noqa: S608
+    return await _look(tx, f"id IN ({names})", **params)
 
 
 async def live_twin(tx: Tx, org: str, twin: str) -> str | None:
@@ -176,19 +230,19 @@ async def page(
 
     ``org`` None: of every organization.
     """
-    found: list[Row] = []
+    found: list[Batch] = []
     while len(found) < limit:
-        rows = await _behind(tx, org, after, limit, only)
-        found += [row for row in rows if only.metadata.items() <= _metadata(row).items()]
-        if len(rows) < limit:
+        batches = await _behind(tx, org, after, limit, only)
+        found += [batch for batch in batches if only.metadata.items() <= (batch.metadata or {}).items()]
+        if len(batches) < limit:
             break
-        after = (rows[-1]["created_at"], rows[-1]["id"])
-    return await counted(tx, found[:limit])
+        after = (batches[-1].created_at, batches[-1].id)
+    return tuple(found[:limit])
 
 
 async def _behind(
     tx: Tx, org: str | None, after: tuple[int, str] | None, limit: int, only: BatchFilter
-) -> Sequence[Row]:
+) -> Sequence[Batch]:
     """The next rows of a list. Of a pair of metadata it looks for the spelling, which may also stand inside a text.
 
     Both databases have functions for JSON, but not the same ones, and PostgreSQL's fail on a NUL in any value.
@@ -208,12 +262,8 @@ async def _behind(
         where.append(f"replace(metadata, :pair{number}, '') <> metadata")
         params[f"pair{number}"] = msgspec.json.encode(dict([pair])).decode()[1:-1]
     created, times = within(only.created)
-    return await tx.rows(
-        f"SELECT {COLUMNS} FROM batch WHERE {' AND '.join([*where, *created])}"  # noqa: S608
-        " ORDER BY created_at DESC, id DESC LIMIT :limit",
-        **params,
-        **times,
-    )
+    newest = " ORDER BY created_at DESC, id DESC LIMIT :limit"
+    return await _look(tx, " AND ".join([*where, *created]) + newest, **params, **times)
 
 
 async def active(tx: Tx, org: str) -> int:

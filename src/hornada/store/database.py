@@ -1,15 +1,19 @@
 """One seam over SQLite and PostgreSQL: the same statements run on both.
 
-Statements name parameters as ``:name``. Three words in braces stand for what the databases spell differently:
+Statements name parameters as ``:name``. Four words in braces stand for what the databases spell differently:
 ``{now}`` the database's clock in microseconds since 1970, ``{skip_locked}`` ``FOR UPDATE SKIP LOCKED`` or nothing,
-``{for_update}`` ``FOR UPDATE`` or nothing (SQLite's write transactions are exclusive from their first statement).
+``{for_update}`` ``FOR UPDATE`` or nothing (SQLite's write transactions are exclusive from their first statement),
+``{joined}`` the aggregate that strings texts together, ``{joined}(text, between)``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 Value = str | int | float | bytes | None
+T = TypeVar("T")
+
+ALONE = "A view of one statement was asked a second one."
 
 
 class Row(Protocol):
@@ -41,14 +45,24 @@ class Tx(Protocol):
 class Database(Protocol):
     """A ledger. Open one with ``hornada.store.connect(url, clock)``."""
 
-    def read(self) -> AbstractAsyncContextManager[Tx]:
-        """A consistent view; several at a time; must not write."""
+    def read(self, *, single: bool = False) -> AbstractAsyncContextManager[Tx]:
+        """A consistent view; several at a time; must not write.
+
+        ``single``: for one statement, whose view is its own, so that nothing has to begin and to end: one trip.
+        """
         ...
 
     def write(self, *, durable: bool = True) -> AbstractAsyncContextManager[Tx]:
         """A durable transaction: on disk when the block has ended, undone if it raises.
 
         ``durable`` false: a crash of the database may undo it a moment later, where that makes it cheaper.
+        """
+        ...
+
+    async def transact(self, work: Callable[[Tx], Coroutine[Any, Any, T]]) -> T:
+        """``work`` as one durable transaction, in one trip where the database is of this process.
+
+        It waits for nothing but its statements and touches nothing of the event loop, on which it may not run.
         """
         ...
 

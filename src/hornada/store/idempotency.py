@@ -47,9 +47,16 @@ async def remember(tx: Tx, org: str, route: str, key: str, remembered: Remembere
 
 async def replace(tx: Tx, org: str, route: str, key: str, remembered: Remembered) -> None:
     """Keeps an answer in place of an earlier one."""
-    forget = "DELETE FROM idempotency WHERE org = :org AND route = :route AND key = :key"
-    await tx.run(forget, org=org, route=route, key=key)
-    await remember(tx, org, route, key, remembered)
+    await tx.run(
+        "INSERT INTO idempotency (org, route, key, digest, answer, created_at)"
+        " VALUES (:org, :route, :key, :digest, :answer, {now}) ON CONFLICT (org, route, key) DO UPDATE"
+        " SET digest = excluded.digest, answer = excluded.answer, created_at = excluded.created_at",
+        org=org,
+        route=route,
+        key=key,
+        digest=remembered.digest,
+        answer=remembered.answer,
+    )
 
 
 async def sweep(tx: Tx, limit: int) -> int:

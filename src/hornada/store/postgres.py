@@ -5,18 +5,20 @@ PostgreSQL infers a parameter's type from where it stands. Where it cannot (``:x
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 
 from hornada.core.clock import Clock
 from hornada.core.errors import Unavailable
 from hornada.store import silence
-from hornada.store.database import Row, Tx, Value
+from hornada.store.database import ALONE, Row, Tx, Value
 from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_postgres
+
+T = TypeVar("T")
 
 _CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 60.0
@@ -46,15 +48,20 @@ class Postgres:
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
 
-    def read(self) -> AbstractAsyncContextManager[Tx]:
+    def read(self, *, single: bool = False) -> AbstractAsyncContextManager[Tx]:
         """A consistent view; raises Unavailable."""
-        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return self._transaction(None if single else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def write(self, *, durable: bool = True) -> AbstractAsyncContextManager[Tx]:
         """A transaction that is durable unless told otherwise; raises Unavailable when it was not confirmed."""
         lazily = "" if durable else "; SET LOCAL synchronous_commit = off"
         limit = f"; SET LOCAL idle_in_transaction_session_timeout = {silence.WRITE_MS}"
         return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED" + limit + lazily)
+
+    async def transact(self, work: Callable[[Tx], Coroutine[Any, Any, T]]) -> T:
+        """A transaction like that of ``write``; raises Unavailable."""
+        async with self.write() as tx:
+            return await work(tx)
 
     async def migrate(self) -> list[int]:
         """Brings the schema to this version, beside the traffic; the steps that it took."""
@@ -68,16 +75,16 @@ class Postgres:
             await self._pool.close()
 
     @asynccontextmanager
-    async def _transaction(self, begin: str) -> AsyncIterator[Tx]:
+    async def _transaction(self, begin: str | None) -> AsyncIterator[Tx]:
         pool = await self._opened()
         try:
             connection = await pool.acquire()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
             raise _unavailable(error) from error
         try:
-            tx = _Transaction(connection, self._clock)
+            tx = _Transaction(connection, self._clock, begin)
             try:
-                await tx.begin(begin)
+                await tx.begin()
                 yield tx
                 tx.check()
             except BaseException:
@@ -103,11 +110,16 @@ class Postgres:
 
 
 class _Transaction:
-    """Once a statement has failed, the transaction can only be undone."""
+    """Once a statement has failed, the transaction can only be undone.
 
-    def __init__(self, connection: asyncpg.Connection, clock: Clock | None) -> None:
+    ``begin`` None: one statement alone, which is a transaction by itself.
+    """
+
+    def __init__(self, connection: asyncpg.Connection, clock: Clock | None, begin: str | None) -> None:
         self._connection = connection
         self._clock = clock
+        self._begin = begin
+        self._asked = False
         self._failure: BaseException | None = None
 
     async def rows(self, sql: str, **params: Value) -> Sequence[Row]:
@@ -130,8 +142,9 @@ class _Transaction:
         bound = [self._bind(statement, each) for each in params]
         await self._do(self._connection.executemany, statement.text, bound)
 
-    async def begin(self, statement: str) -> None:
-        await self._do(self._connection.execute, statement)
+    async def begin(self) -> None:
+        if self._begin is not None:
+            await self._do(self._connection.execute, self._begin)
 
     def check(self) -> None:
         """Raises what spoiled the transaction, should the caller have swallowed it."""
@@ -139,10 +152,14 @@ class _Transaction:
             raise self._failure
 
     async def commit(self) -> None:
+        if self._begin is None:
+            return
         await settled(asyncio.ensure_future(self._do(self._connection.execute, "COMMIT")))
 
     async def undo(self) -> None:
         """Without its connection, the server undoes it by itself; so one that does not answer at once is given up."""
+        if self._begin is None and self._failure is None:
+            return
         try:
             await settled(asyncio.ensure_future(self._roll_back()))
         except (*_AWAY, asyncpg.InterfaceError, asyncpg.InternalClientError):
@@ -163,6 +180,9 @@ class _Transaction:
 
     async def _do(self, call: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         self.check()
+        if self._asked and self._begin is None:
+            raise RuntimeError(ALONE)
+        self._asked = True
         try:
             return await call(*args)
         except (*_AWAY, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:

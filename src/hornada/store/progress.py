@@ -1,13 +1,12 @@
 """Rows of ``progress`` and ``failure``: what each worker has counted of the batches that run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
 
-from hornada.core.progress import BUCKET_S, LONG_S, SHORT_S, Counted, most, since
+from hornada.core.progress import BUCKET_S, most
 from hornada.store.database import Tx, Value
-from hornada.store.listed import listed
 
 _BUCKET = BUCKET_S * 1_000_000
 
@@ -44,32 +43,12 @@ async def add(tx: Tx, worker: str, steps: Mapping[str, Step]) -> None:
         )
 
 
-async def of(tx: Tx, batches: Collection[str], now: int) -> dict[str, Counted]:
-    """What was counted of running batches; ``now`` in microseconds since 1970."""
-    if not batches:
-        return {}
-    names, params = listed("b", batches)
-    rows = await tx.rows(
-        "SELECT batch, CAST(SUM(cost) AS BIGINT) AS cost,"  # noqa: S608
-        " CAST(SUM(CASE WHEN at >= :short THEN n ELSE 0 END) AS BIGINT) AS short,"
-        " CAST(SUM(CASE WHEN at >= :long THEN n ELSE 0 END) AS BIGINT) AS long"
-        f" FROM progress WHERE batch IN ({names}) GROUP BY batch",
-        short=since(now, SHORT_S),
-        long=since(now, LONG_S),
-        **params,
-    )
-    failures = await _failures(tx, batches)
-    return {
-        row["batch"]: Counted(
-            short=row["short"], long=row["long"], cost=row["cost"], failures=failures.get(row["batch"], {})
-        )
-        for row in rows
-    }
-
-
 async def settle(tx: Tx, batch: str, stopped: Mapping[str, int]) -> None:
     """Sums up on an ended batch why lines of it failed, those that never ran included; nothing else stays."""
-    failures = (await _failures(tx, [batch])).get(batch, {})
+    rows = await tx.rows(
+        "SELECT code, CAST(SUM(n) AS BIGINT) AS n FROM failure WHERE batch = :id GROUP BY code", id=batch
+    )
+    failures: dict[str, int] = {row["code"]: row["n"] for row in rows}
     for code, n in stopped.items():
         failures[code] = failures.get(code, 0) + n
     await tx.run(
@@ -79,16 +58,3 @@ async def settle(tx: Tx, batch: str, stopped: Mapping[str, int]) -> None:
     )
     await tx.run("DELETE FROM progress WHERE batch = :id", id=batch)
     await tx.run("DELETE FROM failure WHERE batch = :id", id=batch)
-
-
-async def _failures(tx: Tx, batches: Collection[str]) -> dict[str, dict[str, int]]:
-    names, params = listed("b", batches)
-    rows = await tx.rows(
-        "SELECT batch, code, CAST(SUM(n) AS BIGINT) AS n FROM failure"  # noqa: S608
-        f" WHERE batch IN ({names}) GROUP BY batch, code",
-        **params,
-    )
-    found: dict[str, dict[str, int]] = {}
-    for row in rows:
-        found.setdefault(row["batch"], {})[row["code"]] = row["n"]
-    return found

@@ -1,11 +1,8 @@
 """What is looked at while batches run: which model runs them, under which names they ask for it, whose they are."""
 
-from collections.abc import Collection
-
 import msgspec
 
 from hornada.store.database import Tx
-from hornada.store.listed import listed
 
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _OPEN = "SELECT 1 FROM chunk WHERE chunk.batch = batch.id AND chunk.state <> 'done'"
@@ -53,15 +50,6 @@ async def unauthorized(tx: Tx, now: int) -> list[str]:
         now=now,
     )
     return [row["id"] for row in rows]
-
-
-async def held(tx: Tx, batches: Collection[str]) -> set[str]:
-    """Those of these batches of which some process holds chunks."""
-    if not batches:
-        return set()
-    names, params = listed("b", batches)
-    sql = f"SELECT DISTINCT batch FROM chunk WHERE batch IN ({names}) AND state = 'leased'"  # noqa: S608
-    return {row["batch"] for row in await tx.rows(sql, **params)}
 
 
 async def rekey(tx: Tx, batch: str, model: str) -> None:

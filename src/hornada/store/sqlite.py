@@ -11,15 +11,15 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hornada.core.clock import Clock
 from hornada.core.errors import Broken, HornadaError, Unavailable
 from hornada.store import migration
-from hornada.store.database import Row, Tx, Value
+from hornada.store.database import ALONE, Row, Tx, Value
 from hornada.store.lane import Lane
 from hornada.store.settled import settled
 from hornada.store.statement import Statement, for_sqlite
@@ -78,10 +78,10 @@ class Sqlite:
         return cls(clock, writer, readers)
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[Tx]:
+    async def read(self, *, single: bool = False) -> AsyncIterator[Tx]:
         """A consistent view; raises Unavailable."""
         reader = await self._idle.get()
-        tx = _Transaction(reader, self._clock, "BEGIN")
+        tx = _Transaction(reader, self._clock, None if single else "BEGIN")
         try:
             yield tx
         finally:
@@ -101,6 +101,12 @@ class Sqlite:
                 await tx.undo()
                 raise
             await tx.commit()
+
+    async def transact(self, work: Callable[[Tx], Coroutine[Any, Any, T]]) -> T:
+        """A transaction that is run on the writer's thread from begin to commit; raises Unavailable."""
+        async with self._turn:
+            tx = _Transaction(_Here(self._writer), self._clock, "BEGIN IMMEDIATE")
+            return await settled(self._writer.do(tx.whole, work))
 
     async def migrate(self) -> list[int]:
         """Brings the schema to this version, in one transaction; the steps that it took."""
@@ -156,10 +162,23 @@ class _Connection:
         self._driver.close()
 
 
-class _Transaction:
-    """Begins with its first statement. Once a statement has failed, the transaction can only be undone."""
+class _Here:
+    """A connection for work that is on its thread already: nobody waits."""
 
-    def __init__(self, connection: _Connection, clock: Clock, begin: str) -> None:
+    def __init__(self, connection: _Connection) -> None:
+        self.driver = connection.driver
+
+    async def do(self, work: Callable[..., T], *args: object) -> T:
+        return _guarded(work, *args)
+
+
+class _Transaction:
+    """Begins with its first statement. Once a statement has failed, the transaction can only be undone.
+
+    ``begin`` None: one statement alone, which is a transaction by itself.
+    """
+
+    def __init__(self, connection: _Connection | _Here, clock: Clock, begin: str | None) -> None:
         self._connection = connection
         self._clock = clock
         self._begin = begin
@@ -190,15 +209,15 @@ class _Transaction:
 
     async def commit(self) -> None:
         if self._touched:
-            await settled(self._connection.do(self._commit))
+            await settled(asyncio.ensure_future(self._connection.do(self._commit)))
 
     async def undo(self) -> None:
         if self._touched:
-            await settled(self._connection.do(self._undo))
+            await settled(asyncio.ensure_future(self._connection.do(self._undo)))
 
     def leave(self) -> None:
         """Ends a view. Nobody has to wait: the thread comes to it after whatever still runs, before anything new."""
-        if self._touched:
+        if self._touched and self._begin is not None:
             self._connection.do(self._undo)
 
     def _bound(self, statement: Statement, params: Bound) -> Bound:
@@ -206,6 +225,8 @@ class _Transaction:
 
     async def _do(self, action: Callable[[sqlite3.Connection, str, P], T], text: str, params: P) -> T:
         self.check()
+        if self._touched and self._begin is None:
+            raise RuntimeError(ALONE)
         self._touched = True
         try:
             return await self._connection.do(self._step, action, text, params)
@@ -215,9 +236,21 @@ class _Transaction:
 
     # on the connection's thread
 
+    def whole(self, work: Callable[[Tx], Coroutine[Any, Any, T]]) -> T:
+        """All of it: what ``work`` gives, committed."""
+        try:
+            result = _finished(work(self))
+            self.check()
+        except BaseException:
+            self._undo()
+            raise
+        if self._begun:
+            self._commit()
+        return result
+
     def _step(self, action: Callable[[sqlite3.Connection, str, P], T], text: str, params: P) -> T:
         driver = self._connection.driver
-        if not self._begun:
+        if not self._begun and self._begin is not None:
             driver.execute(self._begin)
             self._begun = True
         return action(driver, text, params)
@@ -242,6 +275,17 @@ def _make(path: Path) -> None:
             log.info("new ledger at %s", path)
     except OSError as error:
         raise Unavailable(f"the ledger {path} cannot be made: {error.strerror}") from error
+
+
+def _finished(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine gives that never waits."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise RuntimeError("A transaction on the database's thread waited for something else than its statements.")
 
 
 def _fetch_all(driver: sqlite3.Connection, text: str, params: Bound) -> list[sqlite3.Row]:

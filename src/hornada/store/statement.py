@@ -1,6 +1,6 @@
 """Statements in each database's own words.
 
-Beside the three words that ``hornada.store.database`` names, migrations know ``{blob}`` and ``{online}``. What a
+Beside the four words that ``hornada.store.database`` names, migrations know ``{blob}`` and ``{online}``. What a
 database holds is in ``{tables}`` (name), ``{columns}`` (tbl, name, type, place, and part: the number in the primary key
 or 0) and ``{references}`` (tbl, parent). A word or a ``:name`` inside a quoted text or a comment stays as it is.
 """
@@ -18,6 +18,7 @@ _SQLITE = {
     "skip_locked": "",
     "for_update": "",
     "blob": "BLOB",
+    "joined": "group_concat",
     "online": "IF NOT EXISTS",
     "tables": "(SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%')",
     "columns": "(SELECT t.name AS tbl, c.name AS name, lower(c.type) AS type, c.cid AS place, c.pk AS part"
@@ -30,6 +31,7 @@ _POSTGRES = {
     "skip_locked": "FOR UPDATE SKIP LOCKED",
     "for_update": "FOR UPDATE",
     "blob": "BYTEA",
+    "joined": "string_agg",
     "online": "CONCURRENTLY IF NOT EXISTS",
     "tables": "(SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema())",
     "columns": "(SELECT t.relname AS tbl, c.attname AS name, format_type(c.atttypid, c.atttypmod) AS type,"
