@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from bench.client import granted
 from bench.hornada import Hornada
 from tests.ui.conftest import Visit
-from tests.ui.visitor import OPERATOR_KEY, Visitor, line
+from tests.ui.visitor import LONG, OPERATOR_KEY, Visitor, line
 
 PHONE = (360, 740)
 SERIOUS = {"serious", "critical"}
@@ -30,7 +30,7 @@ def places(browser: Browser, server: Hornada) -> Iterator[dict[str, Place]]:
             rows.append(line("x" * 300, "long" * 300))
             done = owner.submit(rows, name="A batch with a long name " + "and no space" * 9)
             faulty = owner.submit([line("a"), line("a", model="nope")], name="Faulty")
-            live = owner.submit([line(f"l{at}", f"slow {at}", delay=2) for at in range(900)], name="Live")
+            live = owner.submit([line(f"l{at}", f"slow {at}", delay=1) for at in range(LONG)], name="Live")
             for each in (done, faulty):
                 owner.client.finish(each, 60)
             hook = {"url": "https://example.com/" + "h" * 120, "event_types": ["batch.completed"], "name": "receiver"}
@@ -195,7 +195,7 @@ def test_charts_and_bars_say_in_words_what_they_show(places: dict[str, Place], v
     visitor = visit(key=places["live"][0]).go(places["live"][1])
     page = visitor.page
     expect(page.get_by_role("progressbar", name="Progress")).to_have_attribute(
-        "aria-valuetext", re.compile(r"\d+ of 900 lines, 0 of them failed")
+        "aria-valuetext", re.compile(rf"\d+ of {LONG} lines, 0 of them failed")
     )
     expect(page.get_by_role("img", name=re.compile(r"Lines a second\. .* a second"))).to_be_visible()
     visitor.go("#/models")

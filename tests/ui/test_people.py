@@ -6,7 +6,7 @@ import uuid
 from playwright.sync_api import expect
 
 from tests.ui.conftest import Visit
-from tests.ui.visitor import OPERATOR_KEY, Visitor, line
+from tests.ui.visitor import LONG, OPERATOR_KEY, Visitor, line
 
 
 def choose(visitor: Visitor, tab: str) -> None:
@@ -109,7 +109,7 @@ def test_an_operator_sees_every_organizations_batches_and_cancels_one(visit: Vis
     name = f"Watched {uuid.uuid4().hex[:6]}"
     _, key = operator.organization(name)
     owner = visit(key=key)
-    batch = owner.submit([line(f"o{at}", f"operator {at}", delay=0.5) for at in range(300)], name=f"Theirs {name}")
+    batch = owner.submit([line(f"o{at}", f"operator {at}", delay=1) for at in range(LONG)], name=f"Theirs {name}")
     operator.go("#/admin/batches")
     row = operator.page.locator("tbody tr", has_text=f"Theirs {name}")
     expect(row).to_contain_text(name)
@@ -166,7 +166,7 @@ def test_what_was_used_is_shown_by_day_model_and_endpoint(visit: Visit) -> None:
     shared = visit()
     _, key = shared.organization(f"Used {uuid.uuid4().hex[:6]}")
     visitor = visit(key=key)
-    visitor.client.finish(visitor.submit([line(f"u{at}", "usage " * 400) for at in range(5)]), 30)
+    visitor.client.finish(visitor.submit([line(f"u{at}", "usage " * 400) for at in range(5)]), 60)
     page = visitor.go("#/usage").page
     expect(page.get_by_role("region", name="By model").last).to_contain_text("m-chat")
     expect(page.get_by_role("region", name="By endpoint").last).to_contain_text("/v1/chat/completions:batch")

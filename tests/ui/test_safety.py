@@ -29,7 +29,7 @@ def test_answers_ids_names_and_models_errors_are_text_whatever_they_hold(visit: 
         line("3", status=400, error={"message": MARKUP, "code": MARKUP, "type": MARKUP}),
     ]
     batch = visitor.submit(rows, name=MARKUP[:500])
-    visitor.client.finish(batch, 30)
+    visitor.client.finish(batch, 60)
     lines = visitor.go(f"#/batches/{batch}").page.locator("ol.lines > li")
     expect(lines).to_have_count(3)
     expect(visitor.heading).to_have_text(MARKUP[:500])

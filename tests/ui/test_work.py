@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from bench.hornada import KEY
 from tests.ui.conftest import Visit
-from tests.ui.visitor import Visitor, line
+from tests.ui.visitor import LONG, Visitor, line
 
 REFUSED = {"status": 400, "error": {"message": "too long for this model", "code": "context_length_exceeded"}}
 
@@ -89,10 +89,10 @@ def test_the_endpoint_is_read_from_the_file_and_a_file_can_be_dropped(visit: Vis
 
 def test_a_batch_is_watched_while_it_runs_paused_resumed_and_ended(visit: Visit) -> None:
     visitor = visit()
-    batch = visitor.submit([line(f"w{at:03}", f"watch {at}", delay=0.5) for at in range(900)], name="Watched")
+    batch = visitor.submit([line(f"w{at:03}", f"watch {at}", delay=1) for at in range(LONG)], name="Watched")
     visitor.go(f"#/batches/{batch}")
     bar, status = visitor.page.get_by_role("progressbar").first, visitor.page.locator(".page-head .status")
-    expect(bar).to_have_attribute("aria-valuemax", "900")
+    expect(bar).to_have_attribute("aria-valuemax", str(LONG))
     visitor.button("Pause").click()
     expect(status).to_have_text("Paused")
     expect(visitor.page.get_by_text("no line starts until you resume it")).to_be_visible()
@@ -103,8 +103,8 @@ def test_a_batch_is_watched_while_it_runs_paused_resumed_and_ended(visit: Visit)
     expect(visitor.page.get_by_role("img", name="Time left")).to_be_visible()
     visitor.client.call("POST", f"/batches/{batch}/cancel")
     expect(status).to_have_text("Cancelled")
-    expect(bar).to_have_attribute("aria-valuenow", "900")
-    expect(visitor.page.locator("p[role=status]")).to_contain_text("Cancelled: 900 of 900 lines")
+    expect(bar).to_have_attribute("aria-valuenow", str(LONG))
+    expect(visitor.page.locator("p[role=status]")).to_contain_text(f"Cancelled: {LONG:,} of {LONG:,} lines")
 
 
 def test_results_are_filtered_searched_paged_and_retried(visit: Visit) -> None:
@@ -112,7 +112,7 @@ def test_results_are_filtered_searched_paged_and_retried(visit: Visit) -> None:
     rows = [line(f"r{at:02}", f"ask {at}", say=f"answer {at} ñ") for at in range(12)]
     rows[4] = line("r04", "ask 4", times=1, **REFUSED)
     batch = visitor.submit(rows, name="Browsed")
-    visitor.client.finish(batch, 30)
+    visitor.client.finish(batch, 60)
     page, lines = visitor.go(f"#/batches/{batch}").page, visitor.page.locator("ol.lines > li")
     expect(lines).to_have_count(10)
     visitor.button("Next").click()
@@ -143,7 +143,7 @@ def test_results_are_filtered_searched_paged_and_retried(visit: Visit) -> None:
 
 def test_a_batch_is_cancelled_after_asking(visit: Visit) -> None:
     visitor = visit()
-    batch = visitor.submit([line(f"c{at:03}", f"cancel {at}", delay=0.5) for at in range(300)], name="Mistake")
+    batch = visitor.submit([line(f"c{at:03}", f"cancel {at}", delay=1) for at in range(LONG)], name="Mistake")
     visitor.go(f"#/batches/{batch}")
     visitor.button("Cancel batch").click()
     visitor.page.get_by_role("dialog").get_by_role("button", name="Cancel batch").click()
@@ -157,7 +157,7 @@ def test_batches_are_narrowed_and_paged_and_files_deleted(visit: Visit) -> None:
     visitor = visit(key=key)
     ids = [visitor.submit([line("one", f"page {at}")], name=f"Number {at}") for at in range(23)]
     for each in ids:
-        visitor.client.finish(each, 30)
+        visitor.client.finish(each, 60)
     page, rows = visitor.go("#/batches").page, visitor.page.locator("tbody tr")
     expect(rows).to_have_count(20)
     expect(rows.first).to_contain_text("Number 22")
