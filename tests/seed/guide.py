@@ -175,12 +175,6 @@ def several(count: int, text: str = "") -> list[Json]:
     return [chat(f"doc-{n}", f"{text} {n}") for n in range(count)]
 
 
-def many_slow(count: int, seconds: float = 0.3, **body: Any) -> bytes:
-    """A file that takes a while."""
-    text = mark()
-    return jsonl(*(slow(f"doc-{n}", text, seconds, **body) for n in range(count)))
-
-
 def jsonl(*lines: Line) -> bytes:
     """The bytes of a file; texts and bytes go in as they are."""
     return b"".join(_bytes(line) + b"\n" for line in lines)

@@ -1,7 +1,7 @@
 """Cancelling, by the one who made the batch."""
 
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import ONCE, Guide, chat, jsonl, many_slow, mark, several
+from tests.seed.guide import ONCE, Guide, chat, jsonl, mark, several
 
 
 def test_in_70_a_cancelled_batch_moves_to_cancelling(guide: Guide) -> None:
@@ -21,7 +21,7 @@ def test_in_70_a_cancelled_batch_moves_to_cancelling(guide: Guide) -> None:
 def test_in_71_a_batch_can_be_cancelled_while_its_file_is_reviewed(serve: Serve, at: At) -> None:
     server = serve()
     guide = at(server)
-    good, bad = guide.upload(many_slow(5)), guide.upload(jsonl(*several(2), "{broken"))
+    good, bad = guide.upload(jsonl(*several(5))), guide.upload(jsonl(*several(2), "{broken"))
     inputs, away = server.blobs / "input", server.blobs / "away"
     inputs.rename(away)  # neither file can be reviewed for now
     batches = [guide.create(file["id"]) for file in (good, bad)]
