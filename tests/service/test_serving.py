@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -183,6 +184,37 @@ def test_a_second_signal_stops_at_once(serve: Serve, endless: Stub, tmp_path: Pa
     hornada.running.send(signal.SIGINT)
     assert hornada.running.wait(30) == 0
     assert "stopping at once" in hornada.log()
+
+
+@pytest.mark.parametrize("grace", ["20", "0.5"], ids=["by a second signal", "when the time of grace is over"])
+def test_calls_that_are_cut_off_are_told_in_one_line(serve: Serve, endless: Stub, tmp_path: Path, grace: str) -> None:
+    hornada = serve(endless.upstream, {"HORNADA_SERVER_SHUTDOWN_GRACE_S": grace})
+    batch = hornada.client.submit(lines.write(tmp_path / "in.jsonl", 8))
+    until(lambda: endless.stats()["inflight"] == 2, "two lines are in flight")
+    asked = json.dumps({"model": lines.MODEL, "messages": [{"role": "user", "content": "?"}]}).encode()
+    calls = {
+        b"POST /v1/chat/completions": (b"content-type: application/json", asked, b""),
+        f"GET /v1/batches/{batch}/events".encode(): (b"accept: text/event-stream", b"", b" 200 OK"),
+        b"POST /v1/files": (b"content-type: multipart/form-data; boundary=b\r\nexpect: 100-continue", b"", b" 100 "),
+    }
+    with ExitStack() as stack:
+        for call, (header, body, begun) in calls.items():
+            wire = stack.enter_context(socket.create_connection(("127.0.0.1", hornada.port), timeout=10))
+            length = len(body) if b"chat" in call else 1000 * (b"files" in call)
+            key = f"host: x\r\nauthorization: Bearer {KEY}\r\ncontent-length: {length}".encode()
+            wire.sendall(call + b" HTTP/1.1\r\n" + header + b"\r\n" + key + b"\r\n\r\n" + body)
+            while begun and begun not in wire.recv(1024):
+                pass
+        until(lambda: endless.stats()["inflight"] == 3, "the regular call is in flight")
+        hornada.running.send(signal.SIGTERM)
+        if grace == "20":
+            until(lambda: ready(hornada)[0] == 503, "it is unready")
+            hornada.running.send(signal.SIGINT)
+        assert hornada.running.wait(10) == 0
+    log = hornada.log()
+    assert "Traceback" not in log
+    assert log.count(" ERROR ") == 0
+    assert len(re.findall(r" WARNING [23] calls were cut off\n", log)) == 1, "events may have ended by themselves"
 
 
 def test_the_time_of_grace_is_a_setting(serve: Serve, endless: Stub, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from hornada.engine import crashpoint
 from hornada.engine.looper import Looper
 from hornada.service import logs
 from hornada.service.edge import RENEW_S, Bounded, Renewal, shared
-from hornada.service.ending import Ending
+from hornada.service.ending import Cuttable, Ending, Quiet
 from hornada.service.lock import Locked, data_folder, folders, lock
 from hornada.service.reload import LOOK_S, Reloader
 from hornada.service.standing import Standing
@@ -88,8 +88,9 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
         made = await _begin(engine, config)
         standing = Standing(engine, config)
         wanted = services(engine, config, standing)
-        listening = _http(shared(build(wanted), config.server.cors_origins), config.server)
-        server = Quiet(listening)
+        app = Cuttable(shared(build(wanted), config.server.cors_origins))
+        listening = _http(app, config.server)
+        server = Quiet(listening, app)
         ending = Ending(engine, server, standing, wanted.traffic, config.server.shutdown_grace_s)
         engine.on_taken = ending.at_once
         loop = asyncio.get_running_loop()
@@ -188,15 +189,6 @@ async def _renewing(listening: uvicorn.Config) -> AsyncIterator[None]:
     finally:
         looper.stop()
         await task
-
-
-class Quiet(uvicorn.Server):
-    """uvicorn without its own signal handling, which would end the process by the signal instead of with 0."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leaves the signals to the caller."""
-        yield
 
 
 @contextlib.asynccontextmanager
