@@ -198,6 +198,55 @@ def test_a_file_that_is_too_large_for_one_batch_becomes_several(
     assert len(set(out.split())) == 2
 
 
+def test_the_batches_of_one_file_are_followed_and_fetched_as_one(models: ModelServer, tmp_path: Path) -> None:
+    config = settings([model(MODEL, models.base)], plan={"active_batches": 1})
+    cut = ("submit", "in.jsonl", "--split", "--lines", "2")
+    with Hornada(tmp_path / "server", config) as server:
+        server.start()
+        shell = Shell(tmp_path, server.base)
+        write(tmp_path / "in.jsonl", "ten", "refuse", "c", "d", "e")
+        code, out, said = shell(*cut, "-o", "out.jsonl")
+        assert code == 1, said
+        ids = out.split()
+        assert (len(ids), "The next part is sent when a batch has ended." in said) == (3, True), said
+        assert "Together completed: 5 of 5 lines, 1 failed." in said
+        names = ["0-ten", "1-refuse", "2-c", "3-d", "4-e"]
+        found = [json.loads(line)["custom_id"] for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+        assert found == names
+        code, out, said = shell("watch", *ids, "--json")
+        assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (1, ids), said
+        backwards = ids[::-1]
+        code, out, said = shell("results", *backwards, "--input", "in.jsonl")
+        assert (code, [json.loads(line)["custom_id"] for line in out.splitlines()]) == (1, names), said
+        code, out, said = shell("results", *backwards)
+        assert [json.loads(line)["custom_id"] for line in out.splitlines()] == names[4:] + names[2:4] + names[:2]
+        models.free = len(models.asked)
+        models.gate.clear()
+        write(tmp_path / "in.jsonl", *"fghij")
+        code, out, said = shell(*cut)
+        assert (code, len(out.split())) == (2, 1), said
+        assert "1 of 3 parts were sent. To follow what goes on: hornada watch " in said
+        assert shell("cancel", *out.split())[0] == 0
+        models.gate.set()
+        lines = write(tmp_path / "in.jsonl", *"abc").read_text("utf-8")
+        (tmp_path / "in.jsonl").write_text(lines + lines)
+        code, out, said = shell(*cut)
+        assert (code, out, "The custom_id '0-a' is that of several lines" in said) == (2, "", True), said
+
+
+def test_rows_of_a_table_find_their_results_in_whichever_batch_has_them(shell: Shell) -> None:
+    (shell.folder / "in.csv").write_text("text\nlucky\nrefuse\nthirteen\n", "utf-8")
+    made = []
+    for name, text in (("row-2", "refuse"), ("row-3", "thirteen"), ("row-1", "lucky")):
+        body = {"model": MODEL, "messages": [{"role": "user", "content": text}]}
+        (shell.folder / "in.jsonl").write_text(json.dumps({"custom_id": name, "body": body}) + "\n", "utf-8")
+        made.append(shell("submit", "in.jsonl", "--wait", "-q")[1].strip())
+    assert shell("results", *made, "--input", "in.csv", "-o", "out.csv")[0] == 1
+    with (shell.folder / "out.csv").open(encoding="utf-8", newline="") as source:
+        rows = [(row["text"], row["answer"]) for row in csv.DictReader(source)]
+    assert rows == [("lucky", "LUCKY"), ("refuse", ""), ("thirteen", "THIRTEEN")]
+
+
 def test_check_tells_every_finding_and_reads_standard_input(shell: Shell) -> None:
     (shell.folder / "in.jsonl").write_text('{"custom_id": "a", "body": {"model": "m"}}\n\n{}\n', "utf-8")
     code, out, said = shell("check", "in.jsonl")

@@ -10,6 +10,7 @@ from hornada.cli.remote import (
     ApiKeyFlag,
     BaseUrlFlag,
     BatchArgument,
+    BatchesArgument,
     JsonFlag,
     MetadataFlag,
     QuietFlag,
@@ -75,12 +76,12 @@ def retry(
         if as_json:
             show(made.raw)
         return
-    with told(lambda: goes_on(made.id)):
-        made = follow(client, made.id, reporter(sys.stderr, time.monotonic, quiet=quiet))
+    with told(lambda: goes_on([made.id])):
+        (made,) = follow(client, [made.id], reporter(sys.stderr, time.monotonic, quiet=quiet))
         if as_json:
             show(made.raw)
         elif not quiet:
-            tell(made)
+            tell([made])
     raise typer.Exit(outcome(made))
 
 
@@ -95,11 +96,13 @@ def _ids(given: str) -> list[str]:
 
 
 def cancel(
-    batch: BatchArgument, base_url: BaseUrlFlag = None, api_key: ApiKeyFlag = None, as_json: JsonFlag = False
+    batch: BatchesArgument, base_url: BaseUrlFlag = None, api_key: ApiKeyFlag = None, as_json: JsonFlag = False
 ) -> None:
-    """End a batch. What is done stays, and what runs at this moment is finished."""
+    """End a batch, or several. What is done stays, and what runs at this moment is finished."""
     with told():
-        _tell(connect(base_url, api_key).cancel(batch), as_json=as_json)
+        client = connect(base_url, api_key)
+        for each in batch:
+            _tell(client.cancel(each), as_json=as_json)
 
 
 def pause(

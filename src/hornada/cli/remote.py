@@ -3,7 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hornada.cli.exit import ExitCode
-from hornada.core.batch import Status
+from hornada.core.batch import LIVE, Status
 from hornada.core.run import Progress
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ MaxWaitFlag = Annotated[
 MetadataFlag = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="NAME=VALUE", help="What is kept with the batch; may be repeated."),
+]
+BatchesArgument = Annotated[
+    list[str], typer.Argument(metavar="BATCH...", help="Ids of one batch or more, as submit --split prints them.")
 ]
 BatchArgument = Annotated[str, typer.Argument(metavar="BATCH", help="Id of the batch, such as batch_...")]
 
@@ -139,6 +143,8 @@ def _hint(refused: "Refused") -> str:
         return " The key is that of --api-key, HORNADA_API_KEY or OPENAI_API_KEY."
     if refused.status == HTTPStatus.NOT_FOUND and refused.code in {None, "not_found"}:
         return " Is the base URL that of a batch server, up to /v1?"
+    if refused.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return " Of a file that is too large hornada submit --split makes several batches."
     return ""
 
 
@@ -158,6 +164,29 @@ def progress(batch: "Batch") -> Progress:
         kinds=batch.kinds,
         rate=batch.rate,
         eta_s=batch.eta_s,
+    )
+
+
+def together(batches: "Sequence[Batch]") -> Progress:
+    """Several batches as if they were one."""
+    each = [progress(batch) for batch in batches]
+    if len(each) == 1:
+        return each[0]
+    live = [one for one in each if one.status in LIVE]
+    runs = [one.status for one in live if one.status is Status.IN_PROGRESS]
+    etas = [one.eta_s for one in live if one.eta_s is not None]
+    return Progress(
+        total=sum(one.total for one in each),
+        completed=sum(one.completed for one in each),
+        failed=sum(one.failed for one in each),
+        status=[*runs, *(one.status for one in live), Status.COMPLETED][0],
+        message=live[0].message if all(one.message for one in live) and live else None,
+        input_tokens=sum(one.input_tokens for one in each),
+        output_tokens=sum(one.output_tokens for one in each),
+        cost=sum(one.cost for one in each),
+        kinds=sum((Counter(one.kinds) for one in each), Counter()),
+        rate=sum(one.rate or 0 for one in live) or None,
+        eta_s=max(etas) if etas and len(etas) == len(live) else None,
     )
 
 

@@ -2,7 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,7 @@ from hornada.cli.remote import (
     PATIENCE_S,
     ApiKeyFlag,
     BaseUrlFlag,
-    BatchArgument,
+    BatchesArgument,
     JsonFlag,
     MaxWaitFlag,
     QuietFlag,
@@ -25,14 +27,17 @@ from hornada.cli.remote import (
 )
 
 if TYPE_CHECKING:
-    from hornada.client import Client, Collected
+    from hornada.client import Client
     from hornada.client.tables import Table
     from hornada.core.result import Result
+
+    Pairs = Generator[tuple[dict[str, Any], Result | None], None, None]
 
 EXAMPLES = (
     "hornada results batch_... -o results.jsonl",
     "hornada results batch_... --failed",
     "hornada results batch_... -o answers.csv --input questions.csv",
+    "hornada results $BATCHES -o results.jsonl",
 )
 _FORMATS = ("jsonl", "csv", "parquet")
 
@@ -56,7 +61,7 @@ InputFlag = Annotated[
 
 
 def results(
-    batch: BatchArgument,
+    batch: BatchesArgument,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="File to write.  [default: standard output]"),
@@ -81,9 +86,10 @@ def results(
 ) -> None:
     """Write the results of a batch that has ended.
 
-    Every line of its input, in that order. JSONL holds the result lines as the server wrote them; CSV and Parquet a
-    row for each line: its id or its row of --input, the answer's text, tokens, and what went wrong. Exit code 1 when
-    lines failed. Of a batch that runs those that there are so far, where the server gives them.
+    Every line of the input, in that order; of several batches, one behind the other. JSONL holds the result lines as
+    the server wrote them; CSV and Parquet a row for each line: its id or its row of --input, the answer's text, tokens,
+    and what went wrong. Exit code 1 when lines failed. Of a batch that runs those that there are so far, where the
+    server gives them.
     """
     if output is None and form == "parquet":
         raise typer.BadParameter("needs a file to write: -o OUT", param_hint="--format")
@@ -105,51 +111,81 @@ def results(
 
 def write(
     client: "Client",
-    batch_id: str,
+    batch_ids: Sequence[str],
     output: Path | None,
     form: str | None = None,
     *,
     failed_only: bool = False,
     source: Path | None = None,
+    parts: Sequence[Path] = (),
     id_column: str | None = None,
 ) -> Counter[str]:
-    """Writes results; how many there are of each kind of failure, answers under ``""``."""
+    """Writes results, those of several batches behind one another; how many of each kind of failure, answers ``""``.
+
+    ``source``: all requests, or the table that they were made of, in whose order they are written; else ``parts``: the
+    requests of each batch, where they lie on this machine.
+    """
     from hornada.client.partial import whole
     from hornada.client.tables import is_table, open_table
 
     like = Path(f"x.{form}") if form else (output or Path("x.jsonl"))
     table = open_table(source) if source and (is_table(source) or id_column) else None
-    requests = None if table else source
-    with client.collected(batch_id, requests, None if output is None else output.absolute().parent) as found:
-        pairs = _pairs(found, table, id_column)
-        if failed_only:
-            pairs = ((row, result) for row, result in pairs if result is None or not result.ok)
+    near = None if output is None else output.absolute().parent
+    found = (
+        _beside(client, batch_ids, source, table, id_column, near) if source else _each(client, batch_ids, parts, near)
+    )
+    with closing(found) as pairs:
+        some = (pair for pair in pairs if not failed_only or pair[1] is None or not pair[1].ok)
         if output is None:
-            return _print(pairs, form, table)
+            return _print(some, form, table)
         with whole(output) as partial:
-            return _write(pairs, partial, like, table)
+            return _write(some, partial, like, table)
 
 
-def _pairs(
-    found: "Collected", table: "Table | None", id_column: str | None
-) -> "Iterator[tuple[dict[str, Any] | None, Result | None]]":
-    """Each row, if there are rows, and its result, if it has one."""
-    if table is None:
-        for custom_id in found.ids():
-            yield {"custom_id": custom_id}, found.results.get(custom_id)
-        return
+def _each(client: "Client", batch_ids: Sequence[str], parts: Sequence[Path], near: Path | None) -> "Pairs":
+    """The lines of one batch after the other, and their results."""
+    for batch_id, part in zip_longest(batch_ids, parts):
+        with client.collected(batch_id, part, near) as found:
+            for custom_id in found.ids():
+                yield {"custom_id": custom_id}, found.results.get(custom_id)
+
+
+def _beside(
+    client: "Client",
+    batch_ids: Sequence[str],
+    source: Path,
+    table: "Table | None",
+    id_column: str | None,
+    near: Path | None,
+) -> "Pairs":
+    """The rows or requests of a file, and their results, whichever batch has them."""
     from hornada.client import BadInput
+
+    met = 0
+    with ExitStack() as stack:
+        found = [stack.enter_context(client.collected(each, source, near)).results for each in batch_ids]
+        for row, custom_id in _ids(source, table, id_column):
+            result = next((result for pool in found if (result := pool.get(custom_id)) is not None), None)
+            met += result is not None
+            yield row, result
+    if table is not None and not met:
+        named = " ".join(batch_ids)
+        raise BadInput(f"No row of --input has a result in {named}: say with --id-column where its ids are.")
+
+
+def _ids(source: Path, table: "Table | None", id_column: str | None) -> Iterator[tuple[dict[str, Any], str]]:
+    """The rows or requests of a file, each with its id."""
+    from hornada.client.order import requests
     from hornada.core.recipe import Recipe
 
-    ids = Recipe(prompt="", id_column=id_column)
-    ids.check(column.name for column in table.columns)
-    met = 0
+    if table is None:
+        with source.open("rb") as lines:
+            yield from (({"custom_id": custom_id}, custom_id) for custom_id, _ in requests(lines))
+        return
+    recipe = Recipe(prompt="", id_column=id_column)
+    recipe.check(column.name for column in table.columns)
     for number, row in enumerate(table, 1):
-        result = found.results.get(ids.custom_id(row, number))
-        met += result is not None
-        yield row, result
-    if not met:
-        raise BadInput(f"No row of --input has a result in {found.batch.id}: say with --id-column where its ids are.")
+        yield row, recipe.custom_id(row, number)
 
 
 def _write(pairs: Any, partial: Path, like: Path, table: "Table | None") -> Counter[str]:

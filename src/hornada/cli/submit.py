@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ import typer
 
 from hornada.cli.asking import ColumnFlag, IdColumnFlag, ParamFlag, PromptFlag, SystemFlag, recipe
 from hornada.cli.exit import ExitCode
-from hornada.cli.progress import reporter, spoken
+from hornada.cli.progress import reporter
 from hornada.cli.remote import (
     WATCHED_S,
     ApiKeyFlag,
@@ -25,23 +25,22 @@ from hornada.cli.remote import (
     connect,
     outcome,
     pairs,
-    progress,
     say,
     sending,
     show,
-    tell_faults,
     told,
 )
 from hornada.cli.watch import follow, tell
+from hornada.core.errors import HornadaError
 
 if TYPE_CHECKING:
-    from hornada.client import Batch, Client
+    from hornada.client import Batch, Client, Refused
 
 EXAMPLES = (
     "hornada submit requests.jsonl --wait -o results.jsonl",
     "BATCH=$(hornada submit requests.jsonl --metadata project=atlas)",
     'hornada submit reviews.csv --model NAME --prompt "Good or bad? {review}" --wait',
-    "hornada submit huge.jsonl --split --wait",
+    "hornada submit huge.jsonl --split -o results.jsonl",
 )
 
 
@@ -54,7 +53,7 @@ def submit(
     ],
     wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end, as hornada watch does.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="OUT", help="Write the results there at the end; --wait.")
+        Path | None, typer.Option("--output", "-o", metavar="OUT", help="Wait, and write the results there at the end.")
     ] = None,
     endpoint: Annotated[
         str | None, typer.Option("--endpoint", metavar="PATH", help="[default: what the first line's url says]")
@@ -71,9 +70,10 @@ def submit(
     idempotent: Annotated[
         bool, typer.Option("--idempotent", help="The same file again gives the batch that there is.")
     ] = False,
-    split: Annotated[
-        bool, typer.Option("--split", help="Several batches where the file is too large for one.")
-    ] = False,
+    split: Annotated[bool, typer.Option("--split", help="Several batches, if the file is too large for one.")] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", metavar="N", min=1, help="Lines of each, at most; --split.")
+    ] = 50_000,
     max_wait: MaxWaitFlag = WATCHED_S,
     base_url: BaseUrlFlag = None,
     api_key: ApiKeyFlag = None,
@@ -84,8 +84,6 @@ def submit(
 
     Prints the id of the batch. Works with OpenAI and every server that speaks its Files and Batch API.
     """
-    if split and output is not None:
-        raise typer.BadParameter("cannot be given together with --split", param_hint="--output")
     made: list[Batch] = []
     with (
         told(lambda: _interrupted(made)),
@@ -95,18 +93,27 @@ def submit(
         check_output(output)
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
         named = pairs(metadata)
-        for part in _parts(path, Path(folder), cut=split):
-            _submit(client, part, made, endpoint, named, idempotent=idempotent, quiet=quiet)
+        parts = _parts(path, Path(folder), lines, cut=split)
+        follows = wait or output is not None
+        room = _Room(client, made, quiet=quiet) if follows else None
+        for part in parts:
+            with _counted(made, parts):
+                made.append(_submit(client, part, endpoint, named, room, idempotent=idempotent, quiet=quiet))
             if not as_json:
                 typer.echo(made[-1].id)
-        if not (wait or output):
+        if not follows:
             for batch in made if as_json else ():
                 show(batch.raw)
             raise typer.Exit(ExitCode.DONE)
-        fetched = output is not None
-        code = max(_followed(client, batch.id, source, quiet, as_json, fetched=fetched) for batch in made)
-        if output is not None and code is not ExitCode.USAGE:
-            _write(client, made[0].id, output, source, path, id_column, quiet=quiet)
+        ended = follow(client, [batch.id for batch in made], reporter(sys.stderr, time.monotonic, quiet=quiet))
+        code = max(map(outcome, ended))
+        if as_json:
+            for batch in ended:
+                show(batch.raw)
+        elif not quiet or code is ExitCode.USAGE:
+            tell(ended, "" if split else str(source), fetched=output is not None)
+        if output is not None and any(outcome(batch) is not ExitCode.USAGE for batch in ended):
+            _write(client, ended, output, source, path, parts, id_column, quiet=quiet)
     raise typer.Exit(code)
 
 
@@ -153,53 +160,108 @@ def _requests(
         yield path
 
 
-def _parts(path: Path, folder: Path, *, cut: bool) -> list[Path]:
+def _parts(path: Path, folder: Path, lines: int, *, cut: bool) -> list[Path]:
     if not cut:
         return [path]
     from hornada.client import split
 
-    return [part.path for part in split(path, folder, by_model=False)]
+    _check_ids(path)
+    return [part.path for part in split(path, folder, most_lines=lines)]
+
+
+def _check_ids(path: Path) -> None:
+    """Raises BadInput where two lines have one id: no server would see that of lines in two batches."""
+    from hornada.client import BadInput
+    from hornada.client.order import requests
+
+    seen = set[str]()
+    with path.open("rb") as source:
+        for custom_id, _ in requests(source):
+            if custom_id in seen:
+                raise BadInput(f"{path}: The custom_id '{custom_id}' is that of several lines; see hornada check.")
+            seen.add(custom_id)
+
+
+@contextmanager
+def _counted(made: "list[Batch]", parts: list[Path]) -> Iterator[None]:
+    """Says of parts how many were sent, where another cannot be."""
+    try:
+        yield
+    except HornadaError:
+        if made:
+            say(f"{len(made)} of {len(parts)} parts were sent. {_goes_on(made)}")
+        raise
 
 
 def _submit(
     client: "Client",
     path: Path,
-    made: "list[Batch]",
     endpoint: str | None,
     metadata: dict[str, str],
+    room: "_Room | None",
     *,
     idempotent: bool,
     quiet: bool,
-) -> None:
+) -> "Batch":
     sent = sending(path, quiet=quiet)
-    made.append(client.submit(path, endpoint=endpoint, metadata=metadata, idempotent=idempotent, on_sent=sent))
+    return client.submit(
+        path,
+        endpoint=endpoint,
+        metadata=metadata,
+        idempotent=idempotent,
+        on_sent=sent,
+        on_full=None if room is None else room.wait,
+    )
 
 
-def _followed(client: "Client", batch_id: str, source: Path, quiet: bool, as_json: bool, *, fetched: bool) -> ExitCode:
-    found = follow(client, batch_id, reporter(sys.stderr, time.monotonic, quiet=quiet))
-    if as_json:
-        show(found.raw)
-    elif outcome(found) is ExitCode.USAGE:
-        say(f"{found.id} {spoken(progress(found))}: nothing ran.")
-        tell_faults(found, str(source))
-    elif not quiet:
-        tell(found, fetched=fetched)
-    return outcome(found)
+class _Room:
+    """Waits for room where batches of our own may be what takes it."""
+
+    def __init__(self, client: "Client", made: "list[Batch]", *, quiet: bool) -> None:
+        self._client = client
+        self._made = made
+        self._quiet = quiet
+        self._ended = set[str]()
+
+    def wait(self, refused: "Refused") -> None:
+        """Returns when one more of them has ended; raises what was said where none is left."""
+        live = [batch.id for batch in self._made if batch.id not in self._ended]
+        if not live:
+            raise refused
+        if not self._quiet:
+            say(f"{refused} The next part is sent when a batch has ended.")
+        for batches in self._client.watch_all(live):
+            ended = {batch.id for batch in batches if batch.ended}
+            if ended:
+                self._ended |= ended
+                return
 
 
 def _write(
-    client: "Client", batch_id: str, output: Path, source: Path, path: Path, id_column: str | None, *, quiet: bool
+    client: "Client",
+    batches: "Sequence[Batch]",
+    output: Path,
+    source: Path,
+    path: Path,
+    parts: list[Path],
+    id_column: str | None,
+    *,
+    quiet: bool,
 ) -> None:
+    """Writes the results. ``path``: the requests, made of ``source`` or the same; ``parts``: of it, one a batch."""
     from hornada.cli.results import write
 
-    table = path if path == source or source.name == "-" else source
-    write(client, batch_id, output, source=table, id_column=id_column)
+    table = None if path == source or source.name == "-" else source
+    ids = [batch.id for batch in batches]
+    write(client, ids, output, source=table, parts=() if table else parts, id_column=id_column)
     if not quiet:
         say(f"Results: {output}")
 
 
 def _interrupted(made: "list[Batch]") -> str:
-    if not made:
-        return "No batch was made."
-    ids, last = " ".join(batch.id for batch in made), made[-1].id
-    return f"What was made goes on: {ids}. To follow it: hornada watch {last}. To end it: hornada cancel {last}"
+    return f"What was made goes on. {_goes_on(made)}" if made else "No batch was made."
+
+
+def _goes_on(made: "list[Batch]") -> str:
+    ids = " ".join(batch.id for batch in made)
+    return f"To follow what goes on: hornada watch {ids}. To end it: hornada cancel {ids}"

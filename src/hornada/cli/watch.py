@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ from hornada.cli.remote import (
     WATCHED_S,
     ApiKeyFlag,
     BaseUrlFlag,
-    BatchArgument,
+    BatchesArgument,
     JsonFlag,
     MaxWaitFlag,
     QuietFlag,
@@ -22,6 +23,7 @@ from hornada.cli.remote import (
     say,
     show,
     tell_faults,
+    together,
     told,
 )
 
@@ -35,7 +37,7 @@ EXAMPLES = (
 
 
 def watch(
-    batch: BatchArgument,
+    batch: BatchesArgument,
     interval: Annotated[
         float | None,
         typer.Option("--interval", metavar="SECONDS", min=0.1, help="How often to look.  [default: ever more seldom]"),
@@ -46,42 +48,59 @@ def watch(
     quiet: QuietFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Follow a batch to its end; the exit code says how it ended.
+    """Follow batches to their end; the exit code says how they ended.
 
     0: every line was answered. 1: some lines failed, or it expired or was cancelled. 2: its file had faults, and
-    nothing ran. 3: the server could not be reached.
+    nothing ran. 3: the server could not be reached. Of several batches the highest.
     """
     with told(lambda: goes_on(batch)):
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
         found = follow(client, batch, reporter(sys.stderr, time.monotonic, quiet=quiet), interval)
         if as_json:
-            show(found.raw)
+            for each in found:
+                show(each.raw)
         elif not quiet:
             tell(found)
-    raise typer.Exit(outcome(found))
+    raise typer.Exit(max(map(outcome, found)))
 
 
-def goes_on(batch_id: str) -> str:
-    """What is said of a batch that is followed no more."""
-    return f"The batch goes on. To follow it again: hornada watch {batch_id}. To end it: hornada cancel {batch_id}"
+def goes_on(ids: Sequence[str]) -> str:
+    """What is said of batches that are followed no more."""
+    named, goes, its = " ".join(ids), "batch goes" if len(ids) == 1 else "batches go", "it" if len(ids) == 1 else "them"
+    return f"The {goes} on. To follow {its} again: hornada watch {named}. To end {its}: hornada cancel {named}"
 
 
-def follow(client: "Client", batch_id: str, shown: Reporter, interval_s: float | None = None) -> "Batch":
-    """Shows a batch until it has ended."""
+def follow(
+    client: "Client", ids: Sequence[str], shown: Reporter, interval_s: float | None = None
+) -> "tuple[Batch, ...]":
+    """Shows batches, as if they were one, until all have ended."""
     with shown:
-        for found in client.watch(batch_id, interval_s=interval_s):
-            shown.update(progress(found))
-    return found
+        if len(ids) == 1:
+            for found in client.watch(ids[0], interval_s=interval_s):
+                shown.update(progress(found))
+            return (found,)
+        for several in client.watch_all(ids, interval_s=interval_s):
+            shown.update(together(several))
+        return several
 
 
-def tell(batch: "Batch", *, fetched: bool = False) -> None:
-    """How a batch ended, and what can be done next. ``fetched``: its results are being written somewhere."""
-    last = progress(batch)
-    say(f"{batch.id} {spoken(last)}.")
+def tell(batches: "Sequence[Batch]", source: str = "", *, fetched: bool = False) -> None:
+    """How batches ended, and what can be done next. ``fetched``: the results are being written somewhere.
+
+    ``source``: the name of the file of requests, where it is known.
+    """
+    for batch in batches:
+        nothing = ": nothing ran" if outcome(batch) is ExitCode.USAGE else ""
+        say(f"{batch.id} {spoken(progress(batch))}{nothing}.")
+        tell_faults(batch, source)
+    last = together(batches)
+    if len(batches) > 1:
+        say(f"Together {spoken(last)}.")
     for line in summary(last):
         say(line)
-    tell_faults(batch)
-    if outcome(batch) is not ExitCode.USAGE and not fetched:
-        say(f"To get the results: hornada results {batch.id} -o results.jsonl")
-    if outcome(batch) is ExitCode.SOME_FAILED:
-        say(f"To run what has no answer again: hornada retry {batch.id}")
+    ran = [batch.id for batch in batches if outcome(batch) is not ExitCode.USAGE]
+    if ran and not fetched:
+        say(f"To get the results: hornada results {' '.join(ran)} -o results.jsonl")
+    for batch in batches:
+        if outcome(batch) is ExitCode.SOME_FAILED:
+            say(f"To run what has no answer again: hornada retry {batch.id}")

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,6 @@ _LONGEST_S = 8 * 86_400
 _CLOCKS_S = 60
 _MOST_INTERVAL_S = 10.0
 _NO_ROUTE = frozenset({404, 405, 501})
-_TOO_MUCH = frozenset({413})
 
 
 class NotEnded(ClientError):
@@ -79,11 +79,13 @@ class Client:
         idempotent: bool = False,
         completion_window: str = "24h",
         on_sent: Sent | None = None,
+        on_full: Callable[[Refused], None] | None = None,
     ) -> Batch:
         """Uploads a file of requests and makes a batch of it.
 
         ``endpoint``: the one that the first line names, if it is not given. ``idempotent``: answers the batch of an
-        earlier submission of the same, if there is one that has not failed, expired or been cancelled.
+        earlier submission of the same, if there is one that has not failed, expired or been cancelled. ``on_full``: is
+        told that there is no room for a batch more, and returns when it is to be asked for again.
         """
         path = Path(path)
         endpoint = endpoint or endpoint_of(path)
@@ -98,7 +100,13 @@ class Client:
             key = f"{named[MARK]}-{len(before)}"
         file = self._upload(path, key, on_sent)
         body: Json = {"input_file_id": file.id, "endpoint": endpoint, "completion_window": completion_window}
-        return self._create(body | ({"metadata": named} if named else {}), key)
+        while True:
+            try:
+                return self._create(body | ({"metadata": named} if named else {}), key)
+            except Refused as refused:
+                if on_full is None or refused.status != HTTPStatus.TOO_MANY_REQUESTS:
+                    raise
+                on_full(refused)
 
     def get(self, batch_id: str) -> Batch:
         """The batch now."""
@@ -124,8 +132,17 @@ class Client:
                     pass  # cut off: it is asked again as if there were no events
             if batch.ended:
                 return
-            grown = min(0.5 + (time.monotonic() - began) / 10, _MOST_INTERVAL_S)
-            time.sleep(grown if interval_s is None else interval_s)
+            time.sleep(_grown(began) if interval_s is None else interval_s)
+
+    def watch_all(self, batch_ids: Iterable[str], *, interval_s: float | None = None) -> Iterator[tuple[Batch, ...]]:
+        """Several batches now and again, until all have ended; ``interval_s`` as that of ``watch``."""
+        began, found = time.monotonic(), {batch_id: self.get(batch_id) for batch_id in batch_ids}
+        while True:
+            yield tuple(found.values())
+            if all(batch.ended for batch in found.values()):
+                return
+            time.sleep(_grown(began) if interval_s is None else interval_s)
+            found |= {batch_id: self.get(batch_id) for batch_id, batch in found.items() if not batch.ended}
 
     def wait(self, batch_id: str, *, interval_s: float | None = None) -> Batch:
         """The batch when it has ended."""
@@ -192,7 +209,7 @@ class Client:
         except Refused as refused:
             if refused.code == "batch_not_retryable":
                 raise BadInput(str(refused)) from None
-            if refused.status not in _NO_ROUTE | _TOO_MUCH:
+            if refused.status not in _NO_ROUTE | {HTTPStatus.REQUEST_ENTITY_TOO_LARGE}:
                 raise
         with self.collected(batch_id) as found, tempfile.TemporaryDirectory(prefix="hornada-") as folder:
             path = Path(folder) / f"retry-of-{batch.id}.jsonl"
@@ -324,6 +341,11 @@ class Client:
                 raise
             return None
         return path
+
+
+def _grown(began: float) -> float:
+    """Seconds between two looks at what is watched since then."""
+    return min(0.5 + (time.monotonic() - began) / 10, _MOST_INTERVAL_S)
 
 
 def _pieces(path: Path, on_sent: Sent | None) -> tuple[int, Body]:
