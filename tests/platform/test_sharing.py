@@ -2,7 +2,6 @@
 
 import signal
 import sys
-import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -19,7 +18,8 @@ from hornada.engine.flushing import BUCKET
 from tests.conftest import weed_or_not
 from tests.database_server import DatabaseServer
 from tests.object_store import CREDENTIALS, ObjectStore
-from tests.platform.operator import ended, half_way
+from tests.platform.fleet import until
+from tests.platform.operator import ended
 from tests.platform.test_shapes import ended_in_the_end
 from tests.platform.work import Work
 
@@ -75,7 +75,7 @@ def fleet(
     with ExitStack() as stack:
         command = [sys.executable, "-m", "tests.cases.backend", "--port", str(port)]
         process = stack.enter_context(Process(command, tmp_path / "backend.log"))
-        process.until(lambda: answers(backend, "/health"), 20)
+        process.until(lambda: answers(backend, "/health"), 60)
         models = [model("m-chat", f"http://127.0.0.1:{port}/v1", capacity=CAPACITY, batch=CAPACITY, reserve=0)]
         storage = {"database": database.make(f"db_{uuid.uuid4().hex}"), "blobs": bucket.url()}
         limits = {"upstream_timeout_s": TIMEOUT_S}
@@ -83,25 +83,18 @@ def fleet(
         yield Fleet(tmp_path, settings(models, limits=limits, plan=plan) + table("[storage]", storage), backend, stack)
 
 
-def until(true: object, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not true():  # type: ignore[operator]
-        assert time.monotonic() < end, "it did not come so far"
-        time.sleep(0.02)
-
-
 def test_workers_that_join_and_die_never_have_more_under_way_than_the_capacity(fleet: Fleet) -> None:
     api, first = fleet.start("api", "api"), fleet.start("first", "worker")
     client, work = api.client, fleet.work
     delay_s = 0.1
     batch = client.submit(work.lines(500, delay=delay_s))
-    half_way(client, batch, 50)
+    until(lambda: work.calls() > 50)
     second = fleet.start("second", "worker")
-    half_way(client, batch, 120)
+    until(lambda: work.calls() > 120)
     third = fleet.start("third", "worker")
-    half_way(client, batch, 180)
+    until(lambda: work.calls() > 180)
     first.kill()
-    half_way(client, batch, 240)
+    until(lambda: work.calls() > 240)
     second.terminate()
     found = ended(client, batch)
     assert (found.batch["status"], found.counts) == ("completed", (500, 0))
@@ -115,7 +108,7 @@ def test_a_worker_that_is_stopped_keeps_its_slots_until_its_calls_have_ended(fle
     api, first = fleet.start("api", "api"), fleet.start("first", "worker")
     client, work = api.client, fleet.work
     batch = client.submit(work.lines(100, delay=0.3))
-    half_way(client, batch, 20)
+    until(lambda: work.calls() > 20)
     first.running.send(signal.SIGSTOP)
     fleet.start("second", "worker")
     found = ended(client, batch)
@@ -131,7 +124,7 @@ def test_they_are_free_before_that_where_the_model_server_says_that_it_has_nothi
     api, first = fleet.start("api", "api"), fleet.start("first", "worker", **patient)
     client, work = api.client, fleet.work
     batch = client.submit(work.lines(60, delay=0.3))
-    half_way(client, batch, 10)
+    until(lambda: work.calls() > 10)
     first.running.send(signal.SIGSTOP)
     until(lambda: fleet.running() == 0)
     fleet.start("second", "worker", **patient)
@@ -145,7 +138,7 @@ def test_the_capacity_holds_through_a_crash_of_the_database(fleet: Fleet, databa
     api, _ = fleet.start("api", "api"), fleet.start("first", "worker")
     client, work = api.client, fleet.work
     batch = client.submit(work.lines(400, delay=0.1))
-    half_way(client, batch, 20)
+    until(lambda: work.calls() > 20)
     fleet.start("second", "worker")
     until(lambda: work.calls() > 100)
     database.stop_hard()
@@ -158,18 +151,21 @@ def test_the_capacity_holds_through_a_crash_of_the_database(fleet: Fleet, databa
 
 
 def test_lines_make_way_for_regular_calls_of_another_process(fleet: Fleet) -> None:
-    api, worker = fleet.start("api", "api"), fleet.start("worker", "worker")
+    patient = {"HORNADA_LIMITS_UPSTREAM_TIMEOUT_S": "300"}
+    api, worker = fleet.start("api", "api", **patient), fleet.start("worker", "worker", **patient)
     client, work = api.client, fleet.work
-    batch = client.submit(work.lines(400, delay=0.2))
-    half_way(client, batch, 20)
-    body = {"model": "m-chat", "messages": [{"role": "user", "content": 'regular @@{"delay": 3}'}]}
-    calls = [threading.Thread(target=client.call, args=("POST", "/chat/completions", body)) for _ in range(6)]
-    for call in calls:
-        call.start()
-    time.sleep(2)
-    assert [fleet.running() <= CAPACITY for _ in range(20) if not time.sleep(0.05)] == [True] * 20
-    for call in calls:
-        call.join()
+    batch = client.submit(work.lines(2000, delay=0.2))
+    until(lambda: work.calls() > 20)
+    text = 'regular @@{"hold": "regular"}'
+    body = {"model": "m-chat", "messages": [{"role": "user", "content": text}]}
+    with ThreadPoolExecutor(6) as pool:
+        calls = [pool.submit(client.call, "POST", "/chat/completions", body) for _ in range(6)]
+        try:
+            until(lambda: fleet.backend.call("GET", "/__stats").json["calls"].get(text) == 6)
+            until(lambda: all(fleet.running() <= CAPACITY for _ in range(20) if not time.sleep(0.05)))
+        finally:
+            fleet.backend.call("POST", "/__open", b"regular")
+        assert [call.result().status for call in calls] == [200] * 6
     until(lambda: fleet.running() == CAPACITY)
     client.call("POST", f"/batches/{batch}/cancel")
     assert ended(client, batch).batch["status"] == "cancelled"

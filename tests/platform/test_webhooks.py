@@ -19,7 +19,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
     """What is sent to, and processes that may send there."""
     monkeypatch.setenv("HORNADA_WEBHOOKS_ALLOW_HTTP", "true")
     monkeypatch.setenv("HORNADA_WEBHOOKS_ALLOW_NETWORKS", "127.0.0.0/8")
-    monkeypatch.setenv("HORNADA_WEBHOOKS_TIMEOUT_S", "2")
+    monkeypatch.setenv("HORNADA_WEBHOOKS_TIMEOUT_S", "20")
     with listening() as listener:
         yield listener
 
