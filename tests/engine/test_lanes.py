@@ -125,6 +125,20 @@ async def test_lines_are_sent_in_order_and_no_more_than_there_are_slots(calls: C
     assert (calls.gate.lines, calls.lanes.waiting) == (3, 1)
 
 
+async def test_few_lines_start_in_one_turn_of_the_loop_however_many_chunks_come_at_once(clock: Hands) -> None:
+    async with calling(clock, 100) as calls:
+        for idx in range(10):
+            calls.hold(idx, 20)
+            calls.lanes.pump()
+        before = 0
+        while len(calls.sent) < 100:
+            await asyncio.sleep(0)
+            started, before = len(calls.sent) - before, len(calls.sent)
+            assert 0 <= started <= 16
+        await turn()
+        assert (len(calls.sent), calls.gate.lines, calls.lanes.waiting) == (100, 100, 100)
+
+
 async def test_a_slot_that_comes_free_takes_the_next_line_while_the_others_are_still_busy(calls: Calls) -> None:
     calls.hold(0, 10)
     await calls.start()

@@ -131,7 +131,12 @@ class Lanes:
             self._timer.cancel()
 
     def pump(self) -> None:
-        """Starts as many lanes as there are slots and lines; a few in a turn of the loop, for each may dial."""
+        """Starts as many lanes as there are slots and lines; a few in a turn of the loop, for each may dial.
+
+        However often it is called: whoever gives several chunks says so for each.
+        """
+        if self._pumping:
+            return
         for _ in range(_STARTS):
             if self.waiting <= 0 or self._closed or not self._may_start() or not self._gate.try_line():
                 return
@@ -142,9 +147,8 @@ class Lanes:
             task = asyncio.get_running_loop().create_task(self._lane(*item))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        if not self._pumping:
-            self._pumping = True
-            asyncio.get_running_loop().call_soon(self._pump_on)
+        self._pumping = True
+        asyncio.get_running_loop().call_soon(self._pump_on)
 
     def _pump_on(self) -> None:
         self._pumping = False
