@@ -1,14 +1,12 @@
 """A mock model server and a real Hornada in front of it; each worker of a parallel run has its own pair."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bench.client import Client
-from bench.hornada import Hornada, answers, model, settings
-from bench.process import Process, free_port
+from bench.hornada import Hornada, model, settings
 
 ENDPOINTS = {
     "m-chat": ["/v1/chat/completions", "/v1/responses"],
@@ -19,17 +17,6 @@ ENDPOINTS = {
 }
 
 
-@pytest.fixture(scope="session")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """The mock model server; a client of its root."""
-    port = free_port()
-    client = Client(f"http://127.0.0.1:{port}")
-    log = tmp_path_factory.mktemp("backend") / "backend.log"
-    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
-        process.until(lambda: answers(client, "/health"), 60)
-        yield client
-
-
 def configuration(backend: Client, *, capacity: int = 4, **limits: float) -> str:
     """Five models on the mock, an alias, a plan of five live batches, a short deadline for model calls."""
     upstream = f"http://127.0.0.1:{backend.port}/v1"
@@ -38,7 +25,7 @@ def configuration(backend: Client, *, capacity: int = 4, **limits: float) -> str
         for name, endpoints in ENDPOINTS.items()
     ]
     aliases = {"Saptiva Turbo": "m-chat"}
-    return settings(models, aliases=aliases, limits={"upstream_timeout_s": 3, **limits}, plan={"active_batches": 5})
+    return settings(models, aliases=aliases, limits={"upstream_timeout_s": 5, **limits}, plan={"active_batches": 5})
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,20 +12,9 @@ import pytest
 
 from bench.client import Client, granted
 from bench.hornada import PROGRAM, Hornada, answers, model, settings
-from bench.process import Process, free_port
 from hornada.service.keeping import keeping, removing
 
 LINES = 300
-
-
-@pytest.fixture
-def backend(tmp_path: Path) -> Iterator[Client]:
-    port = free_port()
-    client = Client(f"http://127.0.0.1:{port}")
-    command = [sys.executable, "-m", "tests.cases.backend", "--port", str(port)]
-    with Process(command, tmp_path / "backend.log") as process:
-        process.until(lambda: answers(client, "/health"), 60)
-        yield client
 
 
 @pytest.fixture
@@ -43,10 +31,12 @@ def command(name: str, folder: Path, data: Path) -> subprocess.CompletedProcess[
     )
 
 
-def lines() -> bytes:
+def lines(word: str, free: int) -> bytes:
+    """All but the first ``free`` are not answered until the model server is told the word."""
     rows = []
     for at in range(LINES):
-        body = {"model": "m-chat", "messages": [{"role": "user", "content": f'{at} @@{{"delay": 0.05}}'}]}
+        order = {"delay": 0.05} if at < free else {"hold": word}
+        body = {"model": "m-chat", "messages": [{"role": "user", "content": f"{at} @@{json.dumps(order)}"}]}
         rows.append({"custom_id": f"{at:03}", "method": "POST", "url": "/v1/chat/completions", "body": body})
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
@@ -57,18 +47,21 @@ def ids(client: Client, batch: str) -> list[str]:
     return sorted(json.loads(row)["custom_id"] for row in client.content(found["output_file_id"]).splitlines())
 
 
-def test_a_running_batch_goes_on_from_a_backup_on_another_machine(server: Hornada, tmp_path: Path) -> None:
+def test_a_running_batch_goes_on_from_a_backup_on_another_machine(
+    server: Hornada, backend: Client, tmp_path: Path
+) -> None:
     client = server.client
     gone = granted(client.upload(b'{"deleted": 1}\n'), "upload")["id"]
     kept = granted(client.upload(b'{"kept": 1}\n'), "upload")["id"]
     granted(client.call("DELETE", f"/files/{gone}"), "delete")
-    batch = client.submit(lines())
+    batch = client.submit(lines("copied", 40))
     for seen in client.watch(batch, 60, 0.02):
         if seen["request_counts"]["completed"] >= 40:
             break
     done = command("backup", tmp_path / "copy", server.data)
     assert (done.returncode, done.stderr) == (0, "")
     assert "were copied to" in done.stdout
+    backend.call("POST", "/__open", b"copied")
     assert ids(client, batch) == [f"{at:03}" for at in range(LINES)]
     server.terminate()
     shutil.rmtree(server.data)
@@ -126,19 +119,19 @@ def test_nothing_is_removed_while_a_backup_is_made(tmp_path: Path) -> None:
         assert may
 
 
-def test_uploads_are_refused_and_lines_wait_while_the_disk_is_almost_full(server: Hornada) -> None:
+def test_uploads_are_refused_and_lines_wait_while_the_disk_is_almost_full(server: Hornada, backend: Client) -> None:
     client, plenty = server.client, server.config.read_text()
-    batch = client.submit(lines())
-    next(client.watch(batch, 60))
+    batch = client.submit(lines("low", 0))
     server.config.write_text(plenty.replace("[limits]\n", f"[limits]\nmin_free_bytes = {1 << 50}\n"))
     server.running.send(signal.SIGHUP)
     probe = Client(f"http://127.0.0.1:{server.port}")
-    server.running.until(lambda: not answers(probe, "/readyz"), 30)
+    server.running.until(lambda: not answers(probe, "/readyz"), 60)
+    backend.call("POST", "/__open", b"low")
     assert b"no line is started: the disk is almost full" in probe.call("GET", "/readyz").body
     refused = client.upload(b"{}\n")
     assert (refused.status, refused.code, refused.headers["retry-after"]) == (503, "storage_low", "60")
     assert client.batch(batch)["status"] == "in_progress"
     server.config.write_text(plenty)
-    server.running.until(lambda: answers(probe, "/readyz"), 30)
+    server.running.until(lambda: answers(probe, "/readyz"), 60)
     assert ids(client, batch) == [f"{at:03}" for at in range(LINES)]
     assert client.upload(b"{}\n").ok

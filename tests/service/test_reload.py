@@ -4,21 +4,19 @@ import json
 import logging
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bench.client import Client
-from bench.hornada import KEY, Hornada, answers, model, settings
-from bench.process import Process, free_port
+from bench.hornada import KEY, Hornada, model, settings
+from bench.process import free_port
 from hornada.config import Config, Origin
 from hornada.service.reload import Reloader, changed
 
 BEFORE = '[[models]]\nname = "a"\nupstream = "http://127.0.0.1:1/v1"\n'
-LINES = 200
+LINES, FREE = 200, 8
 AFTER = BEFORE + '[[models]]\nname = "b"\nupstream = "http://127.0.0.1:1/v1"\n'
 
 
@@ -122,14 +120,10 @@ def test_secrets_are_never_told(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- a real process
 
 
-@pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A mock model server; its base address."""
-    port = free_port()
-    log = tmp_path_factory.mktemp("backend") / "backend.log"
-    with Process([sys.executable, "-m", "tests.cases.backend", "--port", str(port)], log) as process:
-        process.until(lambda: answers(Client(f"http://127.0.0.1:{port}"), "/health"), 60)
-        yield f"http://127.0.0.1:{port}/v1"
+@pytest.fixture
+def upstream(backend: Client) -> str:
+    """The address of a mock model server."""
+    return f"http://127.0.0.1:{backend.port}/v1"
 
 
 def named(server: Hornada) -> set[str]:
@@ -150,9 +144,9 @@ def ask(server: Hornada, name: str) -> tuple[int, str | None]:
     return answer.status, answer.code
 
 
-def test_a_running_server_follows_its_file_and_a_signal(tmp_path: Path, backend: str) -> None:
-    first = settings([model("one", backend)], aliases={"Name": "one"})
-    second = settings([model("two", backend)], aliases={"Name": "two"}, plan={"requests_per_minute": 77})
+def test_a_running_server_follows_its_file_and_a_signal(tmp_path: Path, upstream: str) -> None:
+    first = settings([model("one", upstream)], aliases={"Name": "one"})
+    second = settings([model("two", upstream)], aliases={"Name": "two"}, plan={"requests_per_minute": 77})
     with Hornada(tmp_path, first) as server:
         server.start()
         assert ask(server, "one")[0] == 200
@@ -174,21 +168,25 @@ def test_a_running_server_follows_its_file_and_a_signal(tmp_path: Path, backend:
         assert server.terminate() == 0
 
 
-def test_a_running_batch_follows_its_alias_and_ends_with_its_model(tmp_path: Path, backend: str) -> None:
-    def lines(name: str) -> bytes:
-        texts = [f"{name} {at} " + '@@{"delay": 0.05}' for at in range(LINES)]
+def test_a_running_batch_follows_its_alias_and_ends_with_its_model(
+    tmp_path: Path, upstream: str, backend: Client
+) -> None:
+    def lines(name: str, free: int) -> bytes:
+        texts = [f"{name} {at}" + (' @@{"hold": "followed"}' if at >= free else "") for at in range(LINES)]
         bodies = [{"model": name, "messages": [{"role": "user", "content": text}]} for text in texts]
         return b"".join(
             json.dumps({"custom_id": str(at), "body": body}).encode() + b"\n" for at, body in enumerate(bodies)
         )
 
-    both = [model("one", backend, capacity=4), model("two", backend, capacity=4)]
+    both = [model("one", upstream, capacity=4), model("two", upstream, capacity=4)]
     with Hornada(tmp_path, settings(both, aliases={"Name": "one"})) as server:
         server.start()
         client = Client(server.base, KEY)
-        moved, retired = client.submit(lines("Name")), client.submit(lines("one"))
-        until(lambda: client.batch(moved)["request_counts"]["completed"] >= 2)
+        moved, retired = client.submit(lines("Name", FREE)), client.submit(lines("one", LINES // 2))
+        until(lambda: client.batch(moved)["request_counts"]["completed"] == FREE)
         server.config.write_text(settings(both[1:], aliases={"Name": "two"}))
+        until(lambda: named(server) == {"two"})
+        backend.call("POST", "/__open", b"followed")
         followed, ended = client.finish(moved, 60), client.finish(retired, 60)
     assert (followed["status"], followed["request_counts"]["completed"], followed["model"]) == (
         "completed",
