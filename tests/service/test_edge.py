@@ -1,10 +1,12 @@
 """TLS and calls from other sites' pages, on a real server."""
 
+import asyncio
 import json
 import logging
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,10 +15,12 @@ from pathlib import Path
 
 import pytest
 import trustme
+import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from bench.hornada import KEY, PROGRAM, settings
 from bench.process import Process, free_port
-from hornada.service.edge import Renewal
+from hornada.service.edge import Bounded, Renewal
 
 BEARER = {"authorization": f"Bearer {KEY}"}
 
@@ -129,8 +133,6 @@ def test_a_renewed_certificate_that_is_wrong_changes_nothing(
 
 
 def renew(renewal: Renewal) -> None:
-    import asyncio
-
     assert asyncio.run(renewal.once()) is False
 
 
@@ -230,3 +232,116 @@ def test_a_long_body_is_no_long_head(shared: int) -> None:
     chunked = asked + CLOSE + b"transfer-encoding: chunked\r\n\r\n"
     assert b'"param":"endpoint"' in talk(shared, chunked, pieces, b"0\r\nx: y\r\n\r\n")
     assert b'"param":"endpoint"' in talk(shared, asked + CLOSE + b"content-length: 5000000\r\n\r\n", b"x" * 5_000_000)
+
+
+class Hasty(Bounded):
+    """The protocol with less time; how much of it tests cannot wait for."""
+
+    head_s = 0.3
+    body_s = 0.3
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the length of the body, once that has come; on ``/slow`` it first does not take it for a second."""
+    if scope["path"] == "/slow":
+        await asyncio.sleep(1)
+    size, more = 0, scope["path"] != "/unread"
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size, more = size + len(message["body"]), message["more_body"]
+    body = b"%d" % size
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture
+def hasty() -> Iterator[int]:
+    """The port of a server whose clients have three tenths of a second."""
+    config = uvicorn.Config(echo, http=Hasty, lifespan="off", ws="none", log_config=None, loop="uvloop")
+    server, listener = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    yield listener.getsockname()[1]
+    server.should_exit = True
+    thread.join(20)
+    listener.close()
+
+
+def drip(port: int, whole: bytes, piece: bytes) -> bytes:
+    """What a server answers to ``whole`` and then a piece every twentieth of a second, until it ends the connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=0.05) as connection:
+        connection.sendall(whole)
+        got, end = b"", time.monotonic() + 30
+        while time.monotonic() < end:
+            try:
+                new = connection.recv(65536)
+            except TimeoutError:
+                with suppress(OSError):
+                    connection.sendall(piece)
+                continue
+            except ConnectionError:
+                return got
+            if not new:
+                return got
+            got += new
+    raise AssertionError("the connection is still open")
+
+
+ASK = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: "
+
+
+def test_a_connection_on_which_nothing_comes_is_closed_without_a_word(hasty: int) -> None:
+    assert drip(hasty, b"", b"") == b""
+
+
+@pytest.mark.parametrize("piece", [b"x: y\r\n", b"y", b""], ids=["headers", "a header", "nothing"])
+def test_a_head_that_comes_too_slowly_is_refused(hasty: int, piece: bytes) -> None:
+    answer = drip(hasty, b"GET / HTTP/1.1\r\nx: ", piece)
+    assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert answer.endswith(b"The head of a call must be whole after 0.3 seconds.")
+
+
+@pytest.mark.parametrize(
+    ("begun", "piece"), [(b"", b"\r\n"), (b"GET / HTTP/1.1\r\nx: ", b"y")], ids=["empty lines", "a header"]
+)
+def test_so_is_the_second_of_a_connection(hasty: int, begun: bytes, piece: bytes) -> None:
+    answer = drip(hasty, ASK + b"2\r\n\r\nok" + begun, piece)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\n\r\n2HTTP/1.1 408 Request Timeout\r\n" in answer
+
+
+@pytest.mark.parametrize("head", [b"content-length: 1000000\r\n\r\n", b"transfer-encoding: chunked\r\n\r\nfffff\r\n"])
+def test_a_body_that_comes_too_slowly_is_refused(hasty: int, head: bytes) -> None:
+    answer = drip(hasty, b"POST / HTTP/1.1\r\nhost: x\r\n" + head, b"x")
+    assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert answer.endswith(b"A body must bring 32768 bytes in 0.3 seconds, or end.")
+
+
+def test_who_has_his_answer_and_goes_on_sending_is_let_go(hasty: int) -> None:
+    answer = drip(hasty, b"POST /unread HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n", b"x")
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"408" not in answer
+
+
+def test_a_body_that_comes_steadily_may_take_long(monkeypatch: pytest.MonkeyPatch, hasty: int) -> None:
+    monkeypatch.setattr(Hasty, "body_s", 2)
+    with socket.create_connection(("127.0.0.1", hasty), timeout=10) as connection:
+        connection.sendall(ASK + b"80000\r\n\r\n" + b"x" * 40_000)
+        time.sleep(2.5)  # one stretch is over, the next one has begun
+        connection.sendall(b"x" * 40_000)
+        assert connection.recv(1000).endswith(b"80000")
+
+
+def test_a_client_does_not_pay_for_a_slow_server(hasty: int) -> None:
+    size = 1_000_000
+    with socket.create_connection(("127.0.0.1", hasty), timeout=10) as connection:
+        connection.sendall(b"POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size)
+        assert connection.recv(1000).endswith(b"%d" % size)
+
+
+def test_a_call_that_is_answered_late_is_not_cut_off(hasty: int) -> None:
+    with socket.create_connection(("127.0.0.1", hasty), timeout=10) as connection:
+        connection.sendall(b"POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nok")
+        assert connection.recv(1000).endswith(b"2")

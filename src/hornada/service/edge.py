@@ -1,9 +1,12 @@
 """What stands between the socket and the application: HTTP's heads, TLS, and which pages of other sites may call."""
 
+import asyncio
 import logging
 import ssl
 from collections.abc import Sequence
+from http import HTTPStatus
 from pathlib import Path
+from typing import cast
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
@@ -19,6 +22,12 @@ RENEW_S = 60.0
 HEAD_BYTES = 64 * 1024
 """So much of a head, or of what may follow a body, may come before it is whole; what one read brings is beside it."""
 _PREFLIGHT_S = 3600
+HEAD_S = 30.0
+"""So many seconds a connection may take for the head of a call, once it stands or something of that head has come."""
+BODY_S = 300.0
+"""In each stretch of so many seconds a body must bring ..."""
+BODY_BYTES = 32 * 1024
+"""... so many bytes, or end; not while the server itself is slow to take them."""
 
 _Stamps = tuple[Stamp, Stamp]
 
@@ -44,18 +53,37 @@ class Bounded(HttpToolsProtocol):
     """uvicorn's protocol, without its patience: its parser gathers a header for as long as one comes.
 
     Each read copies all that was gathered, so one header of a few hundred megabytes, which needs no key, would stop the
-    process for minutes.
+    process for minutes. And a connection on which a head, or a body, comes byte by byte would be held for ever.
     """
 
+    head_s, body_s = HEAD_S, BODY_S
+    _heard = False
     _gathered = 0
+    _in_body = False
+    _brought = 0
+    _excused = False
+    _timer: asyncio.TimerHandle | None = None
+    _timed_body = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there; its first head is awaited."""
+        super().connection_made(cast(asyncio.Transport, transport))
+        self._time(body=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has gone."""
+        self._stop()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Takes what came; ends the connection when too much of it led to nothing."""
+        self._heard = True
         self._gathered += len(data)
         if self._gathered > HEAD_BYTES + len(data):
-            self._refuse()
+            self._refuse(400, f"The head of a call may have {HEAD_BYTES} bytes.")
             return
         super().data_received(data)
+        self._watch()
 
     def on_message_begin(self) -> None:
         """A call begins."""
@@ -64,26 +92,62 @@ class Bounded(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
-        self._gathered = 0
+        self._gathered, self._in_body, self._brought = 0, True, 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Some of its body."""
         self._gathered = 0
+        self._brought += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         """It is whole."""
-        self._gathered = 0
+        self._gathered, self._in_body = 0, False
         super().on_message_complete()
 
-    def _refuse(self) -> None:
+    def _watch(self) -> None:
+        """Sees to it that what is awaited of the client has its time, and nothing else has."""
+        if self.transport.is_closing() or not (self._in_body or self._at_rest):
+            self._stop()
+        elif self._timer is None or self._timed_body is not self._in_body:
+            self._time(body=self._in_body)
+        self._excused = self._excused or self.flow.read_paused
+
+    @property
+    def _at_rest(self) -> bool:
+        """No call is under way."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _time(self, *, body: bool) -> None:
+        self._stop()
+        self._timed_body, self._excused = body, self.flow.read_paused
+        self._timer = self.loop.call_later(self.body_s if body else self.head_s, self._late)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if not self._timed_body:
+            self._refuse(408, f"The head of a call must be whole after {self.head_s:g} seconds.")
+        elif self._brought >= BODY_BYTES or self._excused or self.flow.read_paused:
+            self._brought = 0
+            self._time(body=True)
+        else:
+            self._refuse(408, f"A body must bring {BODY_BYTES} bytes in {self.body_s:g} seconds, or end.")
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Ends the connection, with a word where somebody waits for an answer that has not begun."""
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
-            self.send_400_response(f"The head of a call may have {HEAD_BYTES} bytes.")
-        else:  # in the middle of an answer
-            self.transport.close()
+        if not self.cycle.response_started if self._in_body else self._at_rest and self._heard:
+            head = f"{status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain; charset=utf-8"
+            answer = f"HTTP/1.1 {head}\r\ncontent-length: {len(message)}\r\nconnection: close\r\n\r\n{message}"
+            self.transport.write(answer.encode())
+        self.transport.close()
 
 
 class Renewal:
