@@ -73,6 +73,44 @@ def test_findings_stand_at_their_lines_and_a_corrected_file_runs(visit: Visit, t
     expect(visitor.page.locator("ol.lines > li").nth(1)).to_contain_text("Second answer")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "told", "command"),
+    [
+        (
+            "reviews.csv",
+            b"id,review\r\n1,The soup was cold\r\n2,Lovely, and late\r\n",
+            "This is a table",
+            "hornada submit 'reviews.csv' --model 'm-chat' --column 'review'",
+        ),
+        ("it's one.txt", b"id;text\n1;hello\n", "This is a table", r"hornada submit 'it'\''s one.txt' --model"),
+        ("all.json", b'[\n {"custom_id": "a"},\n {"custom_id": "b"}\n]', "JSON list", "jq -c '.[]' 'all.json'"),
+        ("one.json", b'{\n "custom_id": "a",\n "body": {}\n}\n', "over several lines", "jq -c . 'one.json'"),
+        ("notes.md", b"# Notes\nhello\n", "This is text", None),
+        ("sheet.xlsx", b"PK\x03\x04\0\0\xff\xfe", "no text in UTF-8", None),
+    ],
+    ids=["csv", "semicolons", "list", "spread", "text", "bytes"],
+)
+def test_a_file_that_is_no_jsonl_is_told_in_one_message(
+    name: str, content: bytes, told: str, command: str | None, visit: Visit, tmp_path: Path
+) -> None:
+    visitor = visit().go("#/new")
+    (tmp_path / name).write_bytes(content)
+    visitor.page.locator("input[type=file]").set_input_files(tmp_path / name)
+    alert = visitor.page.locator("main .alert.bad")
+    expect(alert).to_have_count(1)
+    expect(alert).to_contain_text(told)
+    expect(visitor.button("Check and run")).to_have_count(0)
+    shown = visitor.page.get_by_label("Command")
+    if command is None:
+        expect(shown).to_have_count(0)
+    else:
+        expect(shown).to_contain_text(command)
+        expect(visitor.page.get_by_label("It begins so:")).to_contain_text(content.split(b"\n")[1].decode().strip())
+    visitor.page.locator("input[type=file]").set_input_files(write(tmp_path / "good.jsonl", line("a")))
+    expect(visitor.button("Check and run")).to_be_visible()
+    expect(alert).to_have_count(0)
+
+
 def test_the_endpoint_is_read_from_the_file_and_a_file_can_be_dropped(visit: Visit) -> None:
     visitor = visit().go("#/new")
     text = json.dumps({"custom_id": "e", "body": {"model": "m-embed", "input": "hello"}})

@@ -1,5 +1,6 @@
 // Lines of a file, read here: what the first requests ask for, and the text of the lines that findings name.
 import { send, lines as streamed } from "./api.js";
+import { strange } from "./kind.js";
 
 const SHOWN = 600;
 const LOOKED_AT = 1 << 20;
@@ -13,10 +14,12 @@ const PATHS = [
 
 export const clip = (text) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text.replace(/\r$/, ""));
 
-// What the first line that can be read says: its endpoint and its model.
+// What the first line that can be read says: its endpoint and its model; or what the file is, if it is no JSONL at all.
 export async function infer(file) {
-  const head = await file.slice(0, LOOKED_AT).text();
-  for (const line of head.replace(/^\ufeff/, "").split("\n")) {
+  const head = (await file.slice(0, LOOKED_AT).text()).replace(/^\ufeff/, "");
+  const found = strange(head, file.name ?? "", file.size <= LOOKED_AT);
+  if (found) return { strange: found };
+  for (const line of head.split("\n")) {
     let request;
     try {
       request = JSON.parse(line);

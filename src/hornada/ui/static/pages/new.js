@@ -10,6 +10,7 @@ import { Field } from "../parts/dialog.js";
 import { Findings } from "../parts/findings.js";
 import { Icon } from "../parts/icon.js";
 import { say } from "../parts/notice.js";
+import { Strange } from "../parts/strange.js";
 
 const ENDPOINTS = [
   "/v1/chat/completions",
@@ -34,11 +35,13 @@ export function NewBatch() {
   const choose = async (found) => {
     setStep({ at: "choose" });
     chosen.current = found;
+    setSeen({});
     setFile(found);
     setName((found.name ?? "").replace(/\.(jsonl|ndjson|json|txt)$/i, ""));
     const told = await infer(found);
     if (chosen.current !== found) return;
     setSeen(told);
+    if (told.strange) return;
     if (ENDPOINTS.includes(told.endpoint)) setEndpoint(told.endpoint);
     else setEndpoint((before) => before || ENDPOINTS[0]);
     if (found.size < LOOKED_AT << 20)
@@ -82,6 +85,7 @@ export function NewBatch() {
       <${Drop} file=${file} seen=${seen} choose=${choose} disabled=${busy} />
       ${
         file &&
+        !seen.strange &&
         html`<${Card} label=${t("new.settings")}>
         <div class="grid">
           <${Field} label=${t("new.name")} name="name" value=${name} maxlength="512" hint=${t("new.name.hint")}
@@ -116,9 +120,14 @@ export function NewBatch() {
         </div>
       </${Card}>`
       }
+      ${
+        file &&
+        seen.strange &&
+        html`<${Strange} strange=${seen.strange} file=${file} model=${models.data?.data[0]?.id} />`
+      }
       ${step.at === "faults" && html`<${Faults} report=${step.report} file=${file} />`}
     </form>
-    ${!file && html`<${Shape} />`}
+    ${(!file || seen.strange) && html`<${Shape} />`}
   </${Page}>`;
 }
 
