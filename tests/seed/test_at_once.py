@@ -6,6 +6,7 @@ At one process, and at two that share a ledger: every other call goes to the sec
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -74,12 +75,12 @@ def one(answers: list[Answer]) -> str:
 def created(guides: Doors, files: list[str]) -> list[Answer]:
     """A batch of each file, each at its own guide."""
     pairs = zip(guides, files, strict=True)
-    return at_once(*(lambda at=guide, file=file: at.client.create(file) for guide, file in pairs))  # type: ignore[misc]
+    return at_once(*(partial(guide.client.create, file) for guide, file in pairs))
 
 
 def test_in_37_and_38_the_same_upload_is_one_file(doors: Open) -> None:
     data, guides = jsonl(*several(3)), doors()
-    answers = at_once(*(lambda guide=guide: guide.client.upload(data) for guide in guides))  # type: ignore[misc]
+    answers = at_once(*(partial(guide.client.upload, data) for guide in guides))
     one(answers)
     assert len(guides[0].call("GET", "/files").json["data"]) == 1
 
@@ -87,7 +88,7 @@ def test_in_37_and_38_the_same_upload_is_one_file(doors: Open) -> None:
 def test_in_40_the_same_create_is_one_batch(doors: Open) -> None:
     word, guides = mark(), doors()
     file = guides[0].upload(jsonl(*(chat(f"doc-{n}", f'{word} @@{{"hold": "{word}"}}') for n in range(3))))["id"]
-    answers = at_once(*(lambda guide=guide: guide.client.create(file) for guide in guides))  # type: ignore[misc]
+    answers = at_once(*(partial(guide.client.create, file) for guide in guides))
     batch = one(answers)
     guides[0].backend.call("POST", "/__open", word.encode())
     assert guides[0].end({"id": batch}).answered(3)
@@ -96,7 +97,7 @@ def test_in_40_the_same_create_is_one_batch(doors: Open) -> None:
 
 def test_in_45_and_85_no_more_calls_pass_than_the_limit(doors: Open) -> None:
     guides = doors(requests_per_minute=5)
-    answers = at_once(*(lambda guide=guide: guide.call("GET", "/batches") for guide in guides))  # type: ignore[misc]
+    answers = at_once(*(partial(guide.call, "GET", "/batches") for guide in guides))
     codes(answers, 5, "rate_limit_exceeded")
 
 
@@ -104,7 +105,7 @@ def test_in_95_no_more_is_stored_than_the_limit(doors: Open) -> None:
     files = [jsonl(*several(4)) for _ in range(MANY)]
     guides = doors(storage_bytes=3 * len(files[0]))
     pairs = zip(guides, files, strict=True)
-    answers = at_once(*(lambda at=guide, data=data: at.client.upload(data) for guide, data in pairs))  # type: ignore[misc]
+    answers = at_once(*(partial(guide.client.upload, data) for guide, data in pairs))
     codes(answers, 3, "storage_quota_exceeded")
     assert len(guides[0].call("GET", "/files").json["data"]) == 3
 
@@ -133,7 +134,7 @@ def test_in_97_no_more_lines_are_queued_than_the_limit(doors: Open) -> None:
 def test_in_70_a_batch_is_cancelled_by_several(doors: Open) -> None:
     guides = doors()
     with guides[0].held(free=1) as batch:
-        answers = at_once(*(lambda guide=guide: guide.cancel(batch) for guide in guides))  # type: ignore[misc]
+        answers = at_once(*(partial(guide.cancel, batch) for guide in guides))
         assert {(answer.status, answer.json["status"]) for answer in answers} == {(200, "cancelling")}
         assert len({answer.json["cancelling_at"] for answer in answers}) == 1
     assert guides[-1].end(batch).batch["errors"] is None
@@ -159,8 +160,8 @@ def test_in_100_a_file_is_deleted_or_used_never_both(doors: Open) -> None:
     for _ in range(20):
         file = guides[0].upload(jsonl(*several(1)))["id"]
         gone, made = at_once(
-            lambda file=file: guides[0].call("DELETE", f"/files/{file}"),  # type: ignore[misc]
-            lambda file=file: guides[1].client.create(file),  # type: ignore[misc]
+            partial(guides[0].call, "DELETE", f"/files/{file}"),
+            partial(guides[1].client.create, file),
         )
         if gone.status == 200:
             assert (made.status, made.code) == (404, "file_not_found")
