@@ -157,6 +157,7 @@ def test_in_100_an_input_file_used_by_a_live_batch_cannot_be_deleted(guide: Guid
     with guide.held(8) as batch:
         answer = guide.call("DELETE", f"/files/{batch['input_file_id']}")
         assert (answer.status, answer.code) == (400, "file_in_use")
+        assert batch["id"] in answer.json["error"]["message"]
         guide.cancel(batch)
         assert guide.call("DELETE", f"/files/{batch['input_file_id']}").code == "file_in_use"
     ended = guide.end(batch)

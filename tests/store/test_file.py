@@ -75,18 +75,18 @@ async def test_a_file_is_seen_until_it_runs_out(db: Database, clock: Hands) -> N
 async def test_the_input_of_a_live_batch_does_not_run_out(db: Database, clock: Hands) -> None:
     kept = a_file()
     await insert(db, kept)
-    await start_batch(db, kept)
+    reader = await start_batch(db, kept)
     clock.advance(31 * 86_400)
     assert await get(db, kept) == kept
     assert await page(db) == [kept.id]
     async with db.write() as tx:
-        assert await file.in_use(tx, kept.id)
+        assert await file.reader(tx, kept.id) == reader
         assert await file.expired(tx, clock.now(), 10) == []
         assert not await file.mark_deleted(tx, kept.id, clock.now())
     await end_batch(db)
     assert await get(db, kept) is None
     async with db.write() as tx:
-        assert not await file.in_use(tx, kept.id)
+        assert await file.reader(tx, kept.id) is None
         assert await file.expired(tx, clock.now(), 10) == [kept.id]
         assert await file.mark_deleted(tx, kept.id, clock.now())
 

@@ -150,7 +150,10 @@ class Files:
             check_owner(principal, file.member, "created a file", "delete it")
             now = self._clock.now()
             if not await rows.mark_deleted(tx, file.id, now):
-                message = f"File {file_id} is the input of a batch that has not ended; cancel the batch or wait for it."
+                reader = await rows.reader(tx, file.id)
+                message = (
+                    f"File {file_id} is the input of batch_{reader}, which has not ended; cancel it or wait for it."
+                )
                 raise Refusal(Code.FILE_IN_USE, message, "id")
             if principal.member != file.member:
                 await note(tx, principal, "file.delete", now=now, org=file.org, target=file.id)

@@ -13,10 +13,8 @@ Order = Literal["asc", "desc"]
 ALWAYS = Period()
 
 _COLUMNS = "id, org, member, key, purpose, name, bytes, sha256, object, requests, created_at, expires_at"
-_IN_USE = (
-    "EXISTS (SELECT 1 FROM batch WHERE batch.input_file = file.id"
-    " AND batch.status IN ('validating', 'in_progress', 'finalizing', 'cancelling'))"
-)
+_LIVE = "status IN ('validating', 'in_progress', 'finalizing', 'cancelling')"
+_IN_USE = f"EXISTS (SELECT 1 FROM batch WHERE batch.input_file = file.id AND batch.{_LIVE})"
 _VISIBLE = f"deleted_at IS NULL AND (expires_at IS NULL OR expires_at > {{now}} OR {_IN_USE})"
 
 
@@ -141,10 +139,13 @@ async def stored_bytes(tx: Tx, org: str) -> int:
     return int(row["stored"]) if row else 0
 
 
-async def in_use(tx: Tx, file: str) -> bool:
-    """Whether a live batch reads this file."""
-    row = await tx.row(f"SELECT 1 AS one FROM file WHERE id = :id AND {_IN_USE}", id=file)  # noqa: S608
-    return row is not None
+async def reader(tx: Tx, file: str) -> str | None:
+    """The oldest live batch that reads this file."""
+    row = await tx.row(
+        f"SELECT id FROM batch WHERE input_file = :file AND {_LIVE} ORDER BY created_at, id LIMIT 1",  # noqa: S608
+        file=file,
+    )
+    return row and row["id"]
 
 
 async def mark_deleted(tx: Tx, file: str, now: int) -> bool:
