@@ -14,6 +14,7 @@ from hornada.blobs import open_blobs
 from hornada.blobs.protocol import Blobs
 from hornada.core.errors import Broken, Unavailable
 from hornada.engine.checking import GLANCED_BYTES, INLINE_BYTES, check_file
+from hornada.engine.examiners import Examiners
 from tests.core.lines import body, check, line, rules
 
 FILE = b"\n".join(line(str(number), body=body("é" * 200)) for number in range(2000)) + b"\n"
@@ -60,7 +61,7 @@ def workers() -> list[psutil.Process]:
 @pytest.mark.parametrize("data", [line("a"), FILE, BROKEN, FILE * 3])
 async def test_a_file_is_checked_the_same_in_any_process(blobs: Blobs, data: bytes) -> None:
     await put(blobs, data)
-    assert await check_file(blobs, "input/a", len(data), rules()) == check(data)
+    assert await check_file(Examiners(), blobs, "input/a", len(data), rules()) == check(data)
     assert workers() == []
 
 
@@ -71,7 +72,7 @@ def test_the_files_of_these_tests_need_a_process() -> None:
 async def test_reading_may_stop_before_the_file_ends(blobs: Blobs) -> None:
     data = FILE * 20
     await put(blobs, data)
-    checked = await check_file(blobs, "input/a", len(data), rules(lines=10))
+    checked = await check_file(Examiners(), blobs, "input/a", len(data), rules(lines=10))
     assert [(finding.line, finding.code) for finding in checked.findings] == [(None, "too_many_tasks")]
     assert checked.total == 11
 
@@ -79,7 +80,7 @@ async def test_reading_may_stop_before_the_file_ends(blobs: Blobs) -> None:
 async def test_the_event_loop_goes_on_meanwhile(blobs: Blobs) -> None:
     data = b"\n".join(line(str(number), body=body("x" * 2000)) for number in range(5000))
     await put(blobs, data)
-    checking = asyncio.create_task(check_file(blobs, "input/a", len(data), rules()))
+    checking = asyncio.create_task(check_file(Examiners(), blobs, "input/a", len(data), rules()))
     turns = 0
     while not checking.done():
         await asyncio.sleep(0.001)
@@ -98,7 +99,7 @@ async def test_a_killed_process_is_unavailable(tmp_path: Path) -> None:
 
     blobs.before_last = kill
     with pytest.raises(Unavailable, match="ended with status -9"):
-        await check_file(blobs, "input/a", len(FILE), rules())
+        await check_file(Examiners(), blobs, "input/a", len(FILE), rules())
     assert workers() == []
 
 
@@ -112,7 +113,7 @@ async def test_a_check_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
         await asyncio.Event().wait()
 
     blobs.before_last = wait
-    checking = asyncio.create_task(check_file(blobs, "input/a", len(FILE), rules()))
+    checking = asyncio.create_task(check_file(Examiners(), blobs, "input/a", len(FILE), rules()))
     await there.wait()
     assert len(workers()) == 1
     checking.cancel()
@@ -124,9 +125,9 @@ async def test_a_check_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
 async def test_a_missing_or_short_file_is_broken(blobs: Blobs) -> None:
     await put(blobs, FILE)
     with pytest.raises(Broken):
-        await check_file(blobs, "input/b", len(FILE), rules())
+        await check_file(Examiners(), blobs, "input/b", len(FILE), rules())
     with pytest.raises(Broken):
-        await check_file(blobs, "input/a", len(FILE) + 1, rules())
+        await check_file(Examiners(), blobs, "input/a", len(FILE) + 1, rules())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
@@ -161,7 +162,7 @@ async def test_a_file_of_some_size_that_is_clean_at_a_glance_needs_no_process(
     assert INLINE_BYTES < len(data) < GLANCED_BYTES
     await put(blobs, data)
     monkeypatch.setattr(sys, "executable", "/no/such/program")
-    assert await check_file(blobs, "input/a", len(data), rules()) == check(data)
+    assert await check_file(Examiners(), blobs, "input/a", len(data), rules()) == check(data)
 
 
 async def test_a_file_of_some_size_with_much_that_needs_a_close_look_is_checked_apart(
@@ -169,7 +170,7 @@ async def test_a_file_of_some_size_with_much_that_needs_a_close_look_is_checked_
 ) -> None:
     data = b"\n".join(line(str(number), body=body("é" * 200), method="Post") for number in range(600))
     await put(blobs, data)
-    assert await check_file(blobs, "input/a", len(data), rules()) == check(data)
+    assert await check_file(Examiners(), blobs, "input/a", len(data), rules()) == check(data)
     monkeypatch.setattr(sys, "executable", "/no/such/program")
     with pytest.raises(Unavailable):
-        await check_file(blobs, "input/a", len(data), rules())
+        await check_file(Examiners(), blobs, "input/a", len(data), rules())

@@ -1,7 +1,8 @@
-"""A process that checks one file: ``python -m hornada.core.check_main PARENT_PID [PATH]``.
+"""A process that checks one file: ``python -m hornada.core.check_main PARENT_PID``.
 
-Standard input carries the rules (JSON, one line) and, without a path, then the file itself; standard output gets the
-``Checked`` as JSON. It imports msgspec and the core alone, so that it starts fast and stays small.
+Standard input carries a ``Question`` (JSON, one line; none: there is nothing to check) and, where that names no path,
+then the file itself; standard output gets the ``Checked`` as JSON, one line. It imports msgspec and the core alone, so
+that it starts fast and stays small.
 """
 
 import os
@@ -10,6 +11,7 @@ import sys
 from typing import BinaryIO
 
 import msgspec
+from msgspec import Struct
 
 from hornada.core.checkup import checker as checker_of
 from hornada.core.jsonl import Checked, CheckRules
@@ -18,6 +20,13 @@ BLOCK = 128 * 1024
 """Bytes read at a time."""
 
 _PR_SET_PDEATHSIG = 1
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What a file is held against, and where it lies; ``path`` None: it follows."""
+
+    rules: CheckRules
+    path: str | None
 
 
 def check_stream(source: BinaryIO, rules: CheckRules) -> Checked:
@@ -31,13 +40,19 @@ def check_stream(source: BinaryIO, rules: CheckRules) -> Checked:
 def main(arguments: list[str]) -> None:
     """Checks as the arguments say; see the module."""
     die_with_parent(int(arguments[0]))
-    rules = msgspec.json.decode(sys.stdin.buffer.readline(), type=CheckRules)
-    if len(arguments) > 1:
-        with open(arguments[1], "rb", buffering=0) as file:  # noqa: PTH123 - pathlib takes 10 ms to import
-            checked = check_stream(file, rules)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: whoever started it ends it
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    question = msgspec.json.decode(line, type=Question)
+    if question.path is not None:
+        with open(question.path, "rb", buffering=0) as file:  # noqa: PTH123 - pathlib takes 10 ms to import
+            checked = check_stream(file, question.rules)
     else:
-        checked = check_stream(sys.stdin.buffer, rules)
-    sys.stdout.buffer.write(msgspec.json.encode(checked))
+        checked = check_stream(sys.stdin.buffer, question.rules)
+    sys.stdout.buffer.write(msgspec.json.encode(checked) + b"\n")
+    sys.stdout.buffer.flush()
+    os._exit(0)  # the answer is complete when the process ends, and giving its memory back piece by piece takes long
 
 
 def die_with_parent(parent: int) -> None:

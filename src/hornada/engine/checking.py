@@ -2,18 +2,16 @@
 
 import asyncio
 import contextlib
-import os
-import sys
-from asyncio.subprocess import PIPE, Process
 
 import msgspec
 
 from hornada.blobs.protocol import Blobs
 from hornada.core.catalog import Catalog
+from hornada.core.check_main import Question
 from hornada.core.checkup import checker as checker_of
-from hornada.core.errors import Unavailable
 from hornada.core.jsonl import Checked, Checker, CheckRules, Doubtful, Named
 from hornada.core.limits import Limits
+from hornada.engine.examiners import Examiners
 
 INLINE_BYTES = 64 * 1024
 """Files up to this size are checked on the event loop: at most about a millisecond, unless a line is hostile."""
@@ -44,7 +42,7 @@ def rules_of(
     return CheckRules(endpoint=endpoint, limits=limits, names=names, unversioned=unversioned, thorough=thorough)
 
 
-async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
+async def check_file(examiners: Examiners, blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
     """Checks the ``size`` bytes of the blob ``key``.
 
     Raises Unavailable when the blob cannot be read or the checking process died, Broken when the blob is missing or
@@ -57,7 +55,7 @@ async def check_file(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Ch
     if size <= GLANCED_BYTES and not rules.thorough:
         with contextlib.suppress(Doubtful):
             return await _glance(await blobs.read(key, 0, size), rules)
-    return await _check_apart(blobs, key, size, rules)
+    return await _check_apart(examiners, blobs, key, size, rules)
 
 
 async def _glance(data: bytes, rules: CheckRules) -> Checked:
@@ -69,51 +67,9 @@ async def _glance(data: bytes, rules: CheckRules) -> Checked:
     return checker.finish()
 
 
-async def _check_apart(blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
+async def _check_apart(examiners: Examiners, blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
     path = blobs.path(key)
     await blobs.read(key, size - 1, 1)  # so that a missing or short blob is told by the store and not by the process
-    worker = await _start([] if path is None else [str(path)])
-    try:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may need no more, or be dead: see below
-            await _send(worker, msgspec.json.encode(rules) + b"\n")
-            if path is None:
-                async for block in blobs.stream(key, 0, size):
-                    await _send(worker, block)
-        answer = await _answer(worker)
-    finally:
-        await _end(worker)
-    try:
-        return msgspec.json.decode(answer, type=Checked)
-    except msgspec.DecodeError:
-        message = f"The process that checks files ended with status {worker.returncode} and no answer."
-        raise Unavailable(message) from None
-
-
-async def _start(arguments: list[str]) -> Process:
-    command = (sys.executable, "-P", "-m", "hornada.core.check_main", str(os.getpid()), *arguments)
-    try:
-        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, close_fds=True)
-    except OSError as error:
-        message = f"No process to check a file could be started: {error.strerror}."
-        raise Unavailable(message) from error
-
-
-async def _send(worker: Process, data: bytes) -> None:
-    if worker.stdin is not None:
-        worker.stdin.write(data)
-        await worker.stdin.drain()
-
-
-async def _answer(worker: Process) -> bytes:
-    if worker.stdin is not None:
-        worker.stdin.close()
-    answer, _ = await worker.communicate()
-    return answer
-
-
-async def _end(worker: Process) -> None:
-    """Leaves no process behind, whatever happened."""
-    if worker.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            worker.kill()
-        await _answer(worker)
+    question = msgspec.json.encode(Question(rules=rules, path=None if path is None else str(path)))
+    answer = await examiners.ask(question, blobs.stream(key, 0, size) if path is None else None)
+    return msgspec.json.decode(answer, type=Checked)

@@ -18,6 +18,7 @@ from hornada.core.limits import DialectRules, Limits
 from hornada.core.money import amount
 from hornada.engine.checking import check_file, rules_of
 from hornada.engine.drafts import Draft
+from hornada.engine.examiners import Examiners
 from hornada.engine.files import Files
 from hornada.engine.places import Places
 from hornada.engine.validator import over_queue
@@ -61,6 +62,7 @@ class Checkups:
         *,
         catalog: Callable[[], Catalog],
         models_known: Callable[[], bool],
+        examiners: Examiners | None = None,
         at_once: int = AT_ONCE,
         most: int = MOST,
     ) -> None:
@@ -70,6 +72,7 @@ class Checkups:
         self._limits = limits
         self._catalog = catalog
         self._models_known = models_known
+        self._examiners = examiners or Examiners()
         self._turn = asyncio.Semaphore(at_once)
         self._own = WeakValueDictionary[str, asyncio.Semaphore]()
         words = "files being checked, which is the limit; wait for one."
@@ -118,7 +121,7 @@ class Checkups:
         )
         own = self._own.setdefault(principal.org, asyncio.Semaphore(1))
         async with own, self._turn:
-            checked = await check_file(self._blobs, key, size, check)
+            checked = await check_file(self._examiners, self._blobs, key, size, check)
         if not self._models_known() and any(each.code is Code.MODEL_NOT_FOUND for each in checked.findings):
             raise Unavailable("a model server has not said yet which models it runs")
         over = await self._over_queue(principal, checked)

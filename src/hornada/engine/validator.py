@@ -14,6 +14,7 @@ from hornada.core.jsonl import Checked, CheckRules
 from hornada.core.limits import Limits
 from hornada.engine import crashpoint
 from hornada.engine.checking import check_file, rules_of
+from hornada.engine.examiners import Examiners
 from hornada.engine.outbox import Outbox
 from hornada.engine.plans import plan_of
 from hornada.engine.tally import Tally
@@ -52,9 +53,11 @@ class Validator:
         on_accepted: Callable[[], None],
         outbox: Outbox | None = None,
         tally: Tally | None = None,
+        examiners: Examiners | None = None,
         unversioned: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._unversioned = unversioned
+        self._examiners = examiners or Examiners()
         self._tally = tally or Tally(clock)
         self._db = db
         self._blobs = blobs
@@ -96,7 +99,7 @@ class Validator:
             await self._reject(stage, (_missing(batch),))
             return
         rules = self._rules(batch, key.models if key else frozenset())
-        checked = await check_file(self._blobs, file.object, file.bytes, rules)
+        checked = await check_file(self._examiners, self._blobs, file.object, file.bytes, rules)
         if not self._models_known() and any(finding.code is Code.MODEL_NOT_FOUND for finding in checked.findings):
             raise Unavailable("a model server has not said yet which models it runs")
         if checked.findings or checked.model is None:

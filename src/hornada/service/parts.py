@@ -24,6 +24,7 @@ from hornada.engine.courier import Courier
 from hornada.engine.curator import Curator
 from hornada.engine.dispatcher import Dispatcher
 from hornada.engine.eraser import Eraser
+from hornada.engine.examiners import Examiners
 from hornada.engine.files import Files
 from hornada.engine.finalizer import Finalizer
 from hornada.engine.flushing import BUCKET, FOLDER
@@ -73,6 +74,7 @@ class Parts:
         self.plans = dict(installation.plans)
         self._role = installation.role
         self.blobs = open_blobs(installation.blobs)
+        self.examiners = Examiners()
         self._shared(installation)
         self._control(installation)
         self._regular(installation)
@@ -181,6 +183,7 @@ class Parts:
             limits,
             catalog=self.models.catalog,
             models_known=lambda: self.models.complete,
+            examiners=self.examiners,
         )
         self.joining = Joining(db, self.blobs, self.batches)
         self.retrying = Retrying(db, self.blobs, self.files, self.batches, lambda dialect: DIALECTS[dialect].rules)
@@ -237,6 +240,7 @@ class Parts:
             owner=lambda: self.owner,
             catalog=catalog,
             models_known=lambda: self.models.complete,
+            examiners=self.examiners,
             plans=self.plans,
             limits=limits,
             on_accepted=self._accepted,

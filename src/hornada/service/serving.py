@@ -98,6 +98,8 @@ async def _serve(config: Config, origin: Origin | None, listener: socket.socket)
             loop.add_signal_handler(number, ending.asked)
         tune()
         host, port = listener.getsockname()[:2]
+        if config.server.batches and config.role is not ProcessRole.API:
+            engine.examiners.stand_ready()
         announce(host, port, made, secure=listening.is_ssl, dashboard=config.server.dashboard)
         async with _renewing(listening):
             await server.serve(sockets=[listener])

@@ -113,6 +113,7 @@ class Engine(Parts):
         await asyncio.gather(*self._lasting_tasks, return_exceptions=True)
         if self._company is not None:
             await (self._company.leave() if self._lasting else self._company.speak())
+        await self.examiners.close()
         await self.courier.close(grace_s)
         await self.postman.close()
         await self.watching.close()
