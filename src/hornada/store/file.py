@@ -14,7 +14,7 @@ ALWAYS = Period()
 
 _COLUMNS = "id, org, member, key, purpose, name, bytes, sha256, object, requests, created_at, expires_at"
 _LIVE = "status IN ('validating', 'in_progress', 'finalizing', 'cancelling')"
-_IN_USE = f"EXISTS (SELECT 1 FROM batch WHERE batch.input_file = file.id AND batch.{_LIVE})"
+_IN_USE = f"EXISTS (SELECT 1 FROM batch WHERE batch.input_file = file.id AND batch.{_LIVE})"  # noqa: S608
 _VISIBLE = f"deleted_at IS NULL AND (expires_at IS NULL OR expires_at > {{now}} OR {_IN_USE})"
 
 
@@ -145,7 +145,7 @@ async def reader(tx: Tx, file: str) -> str | None:
         f"SELECT id FROM batch WHERE input_file = :file AND {_LIVE} ORDER BY created_at, id LIMIT 1",  # noqa: S608
         file=file,
     )
-    return row and row["id"]
+    return None if row is None else str(row["id"])
 
 
 async def mark_deleted(tx: Tx, file: str, now: int) -> bool:
