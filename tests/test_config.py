@@ -16,6 +16,7 @@ from hornada.core.model_table import MODEL as MODEL_ROWS
 from hornada.core.model_table import PRICE, UPSTREAM, write_model
 
 MODEL = '[[models]]\nname = "m"\nupstream = "http://h:1/v1"\n'
+NAMED = "a name of 1 to 256 printable characters other than ., .., aliases, capacity"
 
 ROLE_FAULT = (
     'role: "worker" needs what several processes can share: storage.database = "postgresql://…" and '
@@ -203,6 +204,8 @@ def test_an_automatic_capacity_begins_with_eight_and_may_become_whatever_the_ser
             "aliases.m: is also the name of a model; an alias must have a name of its own",
         ),
         (f"{MODEL}[aliases]\na = [1]\n", "aliases.a: must be the name of a model, not [1]"),
+        (MODEL.replace('"m"', '"capacity"'), f'models[0].name: must be {NAMED}, not "capacity"'),
+        (f'{MODEL}[aliases]\naliases = "m"\n', f'aliases: an alias must be {NAMED}, not "aliases"'),
         ('[[models]]\nname = "m"\n', "models[0].upstream: is missing"),
         ('[[models]]\nupstream = "http://h"\n', "models[0].name: is missing"),
         (
@@ -301,9 +304,9 @@ def test_a_key_that_no_header_can_hold_is_a_fault_and_is_not_shown(
 @pytest.mark.parametrize("name", ["a\\nb", "a\\u0000", "\\u001b[31mred", "m" * 257, " "])
 def test_a_name_that_cannot_be_seen_whole_is_a_fault(tmp_path: Path, name: str) -> None:
     (line,) = faults(tmp_path, MODEL.replace('"m"', f'"{name}"'))
-    assert line.startswith("models[0].name: must be a name of 1 to 256 printable characters, not ")
+    assert line.startswith(f"models[0].name: must be {NAMED}, not ")
     (line,) = faults(tmp_path, f'{MODEL}[aliases]\n"{name}" = "m"\n')
-    assert line.startswith("aliases: an alias must be a name of 1 to 256 printable characters, not ")
+    assert line.startswith(f"aliases: an alias must be {NAMED}, not ")
     assert len(line) < 200
     assert line.isprintable()
 

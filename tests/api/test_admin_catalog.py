@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from hornada.core.kinds import TAKEN
 from tests.api.site import CHAT, OPERATOR_KEY, Site, open_site
 
 SPEC: dict[str, Any] = {
@@ -128,6 +129,17 @@ async def test_a_wrong_model_is_refused_in_the_words_of_the_configuration(
     assert (answer.status_code, error["code"], error["param"]) == (400, "invalid_value", param)
     assert said in error["message"]
     assert await names(site) == ["m-chat", "org/m embed:v1"]
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN - {".", ".."}))
+async def test_a_name_that_is_a_path_of_its_own_is_refused(site: Site, name: str) -> None:
+    assert await refused(site, "PUT", f"models/{name}", SPEC) == (400, "invalid_value", "name")
+    assert await refused(site, "PUT", f"aliases/{name}", {"model": "m-chat"}) == (400, "invalid_value", "alias")
+
+
+async def test_no_other_name_of_a_model_is_a_path_of_its_own(site: Site) -> None:
+    paths = {route.path for route in site.app.routes if route.path.startswith("/models/") and "{" not in route.path}
+    assert {path.removeprefix("/models/") for path in paths} == TAKEN - {".", ".."}
 
 
 async def test_every_fault_of_a_model_is_told_at_once(site: Site) -> None:

@@ -9,9 +9,9 @@ from hornada.api.services import Services
 from hornada.core.catalog import Model
 from hornada.core.clock import SECOND
 from hornada.core.errors import Code, Refusal
-from hornada.core.kinds import NAME_LENGTH
+from hornada.core.kinds import MODEL_NAME, NAME_LENGTH
 from hornada.core.model_table import read_model, read_price, write_model
-from hornada.core.table import Problems
+from hornada.core.table import Problems, shown
 from hornada.engine.rights import check_operator
 
 _SHOWN_ONLY = {"object", "paused", "created_at"}
@@ -79,6 +79,8 @@ class CatalogCalls:
         """``PUT /admin/aliases/{name}``: points an alias at a model, also while batches that use it run."""
         check_operator(call.principal)
         alias = name_of(call.params["name"], "alias", NAME_LENGTH)
+        if not MODEL_NAME.allows(alias):
+            raise Refusal(Code.INVALID_VALUE, f"An alias must be {MODEL_NAME.words}, not {shown(alias)}.", "alias")
         model = text(Fields(await call.json(), "model").needed("model"), "model")
         await self._curator.put_alias(call.principal, alias, model)
         return json_response({"id": alias, "object": "alias", "alias": alias, "name": model, "model": model})

@@ -14,7 +14,7 @@ from hornada.config.tree import (
 )
 from hornada.core.account import Plan
 from hornada.core.catalog import Model
-from hornada.core.kinds import NAME
+from hornada.core.kinds import MODEL_NAME
 from hornada.core.limits import Limits
 from hornada.core.model_table import read_model
 from hornada.core.money import BillingRules
@@ -114,8 +114,8 @@ def _aliases(given: Any, models: set[str], problems: Problems, *, discovered: bo
     found = given if is_table(given, "aliases", problems) else {}
     for alias, name in found.items():
         where = join("aliases", alias)
-        if not NAME.allows(alias):
-            problems.add("aliases", f"an alias must be {NAME.words}, not {shown(alias)}")
+        if not MODEL_NAME.allows(alias):
+            problems.add("aliases", f"an alias must be {MODEL_NAME.words}, not {shown(alias)}")
             continue
         if alias in models:
             problems.add(where, "is also the name of a model; an alias must have a name of its own")

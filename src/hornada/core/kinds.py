@@ -18,6 +18,9 @@ MOST_SECONDS = 10**9
 NAME_LENGTH = 256
 """Characters of the longest name of a model or an alias."""
 
+TAKEN = frozenset({"aliases", "capacity", ".", ".."})
+"""What no model and no alias may be called: ``GET /models/{id}`` could not reach it, for there these are paths."""
+
 
 class Kind(Struct, frozen=True):
     """``words`` complete "must be ..."; ``read`` raises ValueError on any other value.
@@ -47,6 +50,13 @@ def _text(value: object) -> str:
 def _name(value: object) -> str:
     text = _text(value)
     if len(text) > NAME_LENGTH or not text.isprintable():
+        raise ValueError
+    return text
+
+
+def _model_name(value: object) -> str:
+    text = _name(value)
+    if text in TAKEN:
         raise ValueError
     return text
 
@@ -191,6 +201,7 @@ def _tables(value: object) -> list[Any]:
 _VISIBLE = re.compile(r"[!-~]+\Z")
 TEXT = Kind("a text that is not empty", _text)
 NAME = Kind(f"a name of 1 to {NAME_LENGTH} printable characters", _name)
+MODEL_NAME = Kind(f"{NAME.words} other than {', '.join(sorted(TAKEN))}", _model_name)
 SECRET = Kind("a text of visible ASCII characters without spaces", _secret)
 FLAG = Kind("true or false", _flag, _parse_flag)
 URL = Kind('a URL with its scheme, such as "http://127.0.0.1:11434/v1"', _url)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hornada.core.catalog import ENDPOINTS, MOST_PRICE, MOST_SLOTS, Model, Price, Server
 from hornada.core.errors import Code, Refusal
-from hornada.core.kinds import FLAG, NAME, SECRET, TABLE, TABLES, TEXT, URL, list_of, one_of, share, whole
+from hornada.core.kinds import FLAG, MODEL_NAME, NAME, SECRET, TABLE, TABLES, TEXT, URL, list_of, one_of, share, whole
 from hornada.core.table import Problems, Raw, Setting, check_known, is_table, join, read_table, read_value, rows, shown
 
 MASK = "***"
@@ -19,7 +19,7 @@ AUTO_CAPACITY = 8
 _SLOTS = replace(whole(1), words=f'{whole(1).words}, or "auto"')
 
 MODEL = (
-    Setting("name", NAME, "Name in the catalog", UNSET),
+    Setting("name", MODEL_NAME, "Name in the catalog", UNSET),
     Setting(
         "upstream", TABLES, "URL of its server, or a list of URLs and `{url, api_key, model, weight, ca_file}`", UNSET
     ),
