@@ -52,7 +52,7 @@ class Shell:
 
     def __call__(self, *words: str, stdin: str = "") -> tuple[int, str, str]:
         process = self.start(*words)
-        out, said = process.communicate(stdin, timeout=60)
+        out, said = process.communicate(stdin, timeout=120)
         return process.returncode, out, said
 
 
@@ -173,7 +173,7 @@ def test_ctrl_c_leaves_the_batch_and_says_how_to_go_on(
         assert line, said
         said += line
     process.send_signal(signal.SIGINT)
-    rest = process.communicate(timeout=30)[1]
+    rest = process.communicate(timeout=120)[1]
     models.gate.set()
     assert process.returncode == 130
     assert "hornada watch batch_" in rest
@@ -279,6 +279,17 @@ def test_a_wrong_address_a_wrong_key_and_a_word_that_is_no_status_are_told_so(sh
     assert (code, "The key is that of --api-key, HORNADA_API_KEY or OPENAI_API_KEY." in said) == (2, True), said
     code, _, said = shell("list", "--status", "complete")
     assert (code, 'expired, not "complete"' in " ".join(said.split())) == (2, True), said
+
+
+def test_whose_key_it_is_and_what_of_its_plan_is_used(shell: Shell) -> None:
+    write(shell.folder / "in.jsonl", "fourteen")
+    assert shell("submit", "in.jsonl", "--wait")[0] == 0
+    found = json.loads(shell("me", "--json")[1])
+    code, out, said = shell("me")
+    assert (code, said) == (0, "")
+    assert "organization: default" in out
+    assert f"storage: {found['used']['storage_bytes'] / 1e6:,.1f} of 10,737.4 MB" in out
+    assert "batches: 0 of 2,000" in out
 
 
 def test_check_asks_the_server_which_knows_its_models(shell: Shell) -> None:

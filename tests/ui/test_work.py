@@ -179,6 +179,21 @@ def test_results_are_filtered_searched_paged_and_retried(visit: Visit) -> None:
     expect(page.get_by_role("link", name=batch)).to_be_visible()
 
 
+def test_the_overview_shows_how_much_of_the_plan_is_used(visit: Visit) -> None:
+    shared = visit()
+    _, key = shared.organization("Sparing")
+    visitor = visit(key=key)
+    batch = visitor.submit([line(f"u{at:03}", f"use {at}", delay=0.5) for at in range(300)], name="Using")
+    visitor.client.call("POST", f"/batches/{batch}/pause")
+    page = visitor.go().page
+    meters = page.get_by_role("meter")
+    expect(meters).to_have_count(3)
+    expect(page.get_by_role("meter", name="Batches at once")).to_have_attribute("aria-valuetext", "1 of 2,000, 0.05%")
+    expect(page.locator(".load", has_text="Queued lines")).to_contain_text("300 of ")
+    expect(page.locator(".load", has_text="Storage")).to_contain_text("kB of 10.7 GB")
+    visitor.client.call("POST", f"/batches/{batch}/cancel")
+
+
 def test_a_batch_is_cancelled_after_asking(visit: Visit) -> None:
     visitor = visit()
     batch = visitor.submit([line(f"c{at:03}", f"cancel {at}", delay=1) for at in range(LONG)], name="Mistake")

@@ -17,7 +17,7 @@ def routes(services: Services) -> tuple[Route, ...]:
             method="GET",
             path="/me",
             name="getMe",
-            summary="Whose key it is, its plan and what this installation offers",
+            summary="Whose key it is, its plan and how much of it is used, and what this installation offers",
             handler=MeCalls(services).me,
             answer=Answer(schemas=(MeObject,)),
         ),

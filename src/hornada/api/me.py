@@ -1,8 +1,8 @@
-"""``GET /me``: whose key it is and what it may do."""
+"""``GET /me``: whose key it is, what it may do, and how much of its plan is used."""
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from hornada import __version__
 from hornada.api.call import Call, Response, json_response
@@ -40,8 +40,16 @@ class OwnPlan(Strict):
     weight: int
 
 
+class OwnUse(Strict):
+    """What the organization takes up at this moment of what its plan limits."""
+
+    storage_bytes: Annotated[int, Meta(description="Of all files, results too, and of parts of uploads under way.")]
+    active_batches: int
+    queued_lines: Annotated[int, Meta(description="All lines of the batches that have not ended.")]
+
+
 class MeObject(Strict):
-    """Who calls. Organization, member, key and plan are null for the operator, who is of no organization."""
+    """Who calls. Organization, member, key, plan and used are null for the operator, who is of no organization."""
 
     object: Literal["me"]
     role: Literal["admin", "member", "operator"]
@@ -49,6 +57,7 @@ class MeObject(Strict):
     member: Named | None
     key: OwnKey | None
     plan: OwnPlan | None
+    used: OwnUse | None
     currency: Annotated[str, Meta(description="Of every price and amount.")]
     batches: Annotated[bool, Meta(description="Whether there are batches in this installation.")]
     webhooks: Annotated[bool, Meta(description="Whether there are webhooks.")]
@@ -84,6 +93,7 @@ class MeCalls:
                 "member": found.member and {"id": found.member.id, "name": found.member.name},
                 "key": key,
                 "plan": plan,
+                "used": found.used and structs.asdict(found.used),
                 "currency": self._currency,
                 "batches": self._batches,
                 "webhooks": self._webhooks,

@@ -9,6 +9,7 @@ from hornada.cli.admin import app as admin
 from hornada.cli.backup import backup, restore
 from hornada.cli.batches import LIST_EXAMPLES, RETRY_EXAMPLES, cancel, list_batches, pause, resume, retry
 from hornada.cli.files import CHECK_EXAMPLES, ESTIMATE_EXAMPLES, SPLIT_EXAMPLES, check, estimate, split
+from hornada.cli.me import me
 from hornada.cli.migrate import migrate
 from hornada.cli.move import move
 from hornada.cli.remote import examples
@@ -42,6 +43,7 @@ app.command("pause")(pause)
 app.command("resume")(resume)
 app.command("list", epilog=examples(*LIST_EXAMPLES))(list_batches)
 app.add_typer(stored, name="files")
+app.command("me")(me)
 app.command("check", epilog=examples(*CHECK_EXAMPLES))(check)
 app.command("split", epilog=examples(*SPLIT_EXAMPLES))(split)
 app.command("estimate", epilog=examples(*ESTIMATE_EXAMPLES))(estimate)

@@ -280,6 +280,10 @@ class Client:
                 raise
             return set()
 
+    def me(self) -> Mapping[str, Any]:
+        """Whose key it is, its plan and how much of it is used; only a Hornada tells."""
+        return self._wire.get("me")
+
     def check(self, path: str | Path, *, endpoint: str | None = None) -> Checkup:
         """All that is wrong with a file, as the server finds it; as it is found here, where that has no check."""
         path = Path(path)

@@ -14,13 +14,23 @@ from hornada.engine.administration import reached_organization
 from hornada.engine.rights import check_admin, check_operator
 from hornada.store import audit
 from hornada.store import batch as batches
+from hornada.store import file as files
 from hornada.store import key as keys
 from hornada.store import member as members
 from hornada.store import organization as organizations
+from hornada.store import upload as uploads
 from hornada.store.database import Database, Tx
 from hornada.store.keyset import Place
 
 T = TypeVar("T")
+
+
+class Used(Struct, frozen=True, kw_only=True):
+    """What an organization takes up of what its plan limits. ``storage_bytes``: also of uploads under way."""
+
+    storage_bytes: int
+    active_batches: int
+    queued_lines: int
 
 
 class Self(Struct, frozen=True):
@@ -29,6 +39,7 @@ class Self(Struct, frozen=True):
     organization: Organization | None = None
     member: Member | None = None
     key: ApiKey | None = None
+    used: Used | None = None
 
 
 class Survey:
@@ -46,6 +57,11 @@ class Survey:
                 await organizations.get(tx, by.org),
                 await members.get(tx, by.org, by.member),
                 await keys.get(tx, by.org, by.key),
+                Used(
+                    storage_bytes=await files.stored_bytes(tx, by.org) + await uploads.stored_bytes(tx, by.org),
+                    active_batches=await batches.active(tx, by.org),
+                    queued_lines=await batches.queued_lines(tx, by.org),
+                ),
             )
 
     async def organization(self, by: Principal, organization: str) -> Organization:

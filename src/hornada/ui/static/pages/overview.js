@@ -9,6 +9,7 @@ import { isOperator, me } from "../lib/session.js";
 import { Card, Empty, Figure, Figures, Loaded, Page } from "../parts/basic.js";
 import { Icon } from "../parts/icon.js";
 import { Load } from "../parts/capacity.js";
+import { Plan } from "../parts/plan.js";
 import { Table } from "../parts/table.js";
 import { batchColumns } from "./batches.js";
 import { UsageChart } from "./usage.js";
@@ -39,7 +40,7 @@ export function Overview() {
             />`
         }
       </div>
-      <div class="column"><${Capacity} />${!isOperator() && html`<${Spent} />`}</div>
+      <div class="column"><${Capacity} />${!isOperator() && html`<${Plan} /><${Spent} />`}</div>
     </div>
   </${Page}>`;
 }
