@@ -135,6 +135,20 @@ def test_a_line_is_said_when_something_else_is_told_or_five_seconds_have_gone_by
     ]
 
 
+def test_a_batch_that_expires_before_its_last_line_is_said_to() -> None:
+    out = io.StringIO()
+    lines = Lines(out, lambda: 0.0)
+    late = replace(state(Status.IN_PROGRESS, 1), rate=2.0, eta_s=7_200, expires_s=3_600)
+    lines.update(late)
+    lines.update(replace(late, expires_s=7_200, status=Status.FINALIZING))
+    lines.update(replace(late, expires_s=7_200))
+    assert out.getvalue().splitlines() == [
+        "in progress: 1 of 4 lines, 2.0 lines/s, 2 h 0 min left, but it expires in 1 h 0 min",
+        "finalizing: 1 of 4 lines",
+        "in progress: 1 of 4 lines, 2.0 lines/s, 2 h 0 min left",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [

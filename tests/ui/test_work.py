@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from bench.hornada import KEY
-from tests.ui.conftest import Visit
+from bench.client import Client
+from bench.hornada import KEY, Hornada
+from tests.ui.conftest import Visit, configuration
 from tests.ui.visitor import LONG, Visitor, line
 
 REFUSED = {"status": 400, "error": {"message": "too long for this model", "code": "context_length_exceeded"}}
@@ -143,6 +144,20 @@ def test_a_batch_is_watched_while_it_runs_paused_resumed_and_ended(visit: Visit)
     expect(status).to_have_text("Cancelled")
     expect(bar).to_have_attribute("aria-valuenow", str(LONG))
     expect(visitor.page.locator("p[role=status]")).to_contain_text(f"Cancelled: {LONG:,} of {LONG:,} lines")
+
+
+def test_a_batch_that_expires_before_its_last_line_is_said_to(visit: Visit, backend: Client, tmp_path: Path) -> None:
+    short = configuration(backend).replace("[limits]\n", "[limits]\nbatch_lifetime_s = 200\n", 1)
+    with Hornada(tmp_path, short) as hornada:
+        hornada.start()
+        visitor = visit(hornada)
+        batch = visitor.submit([line(f"l{at:04}", f"late {at}", delay=1.0) for at in range(9000)], name="Late")
+        page = visitor.go(f"#/batches/{batch}").page
+        late = page.locator(".alert.warn", has_text="before all lines have run")
+        expect(late).to_contain_text("At this rate it expires, in ")
+        visitor.button("Pause").click()
+        expect(page.locator(".page-head .status")).to_have_text("Paused")
+        expect(late).to_have_count(0)
 
 
 def test_results_are_filtered_searched_paged_and_retried(visit: Visit) -> None:

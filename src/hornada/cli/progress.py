@@ -158,7 +158,11 @@ def _speed(progress: Progress, pace: Pace) -> str:
         return ""
     left = progress.eta_s if progress.rate else pace.left_s(progress.total - _done(progress))
     rate = f"{pace_s:,.1f} lines/s" if pace_s >= 1 else f"{pace_s * 60:,.1f} lines/min"
-    return rate if left is None else f"{rate}, {spoken_time(left)} left"
+    if left is None:
+        return rate
+    late = progress.expires_s is not None and left > progress.expires_s
+    but = f", but it expires in {spoken_time(progress.expires_s or 0)}" if late else ""
+    return f"{rate}, {spoken_time(left)} left{but}"
 
 
 def _used(progress: Progress) -> str:

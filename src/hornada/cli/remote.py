@@ -164,6 +164,7 @@ def progress(batch: "Batch") -> Progress:
         kinds=batch.kinds,
         rate=batch.rate,
         eta_s=batch.eta_s,
+        expires_s=None if batch.expires_at is None else batch.expires_at - time.time(),
     )
 
 
@@ -187,6 +188,7 @@ def together(batches: "Sequence[Batch]") -> Progress:
         kinds=sum((Counter(one.kinds) for one in each), Counter()),
         rate=sum(one.rate or 0 for one in live) or None,
         eta_s=max(etas) if etas and len(etas) == len(live) else None,
+        expires_s=min((one.expires_s for one in live if one.expires_s is not None), default=None),
     )
 
 

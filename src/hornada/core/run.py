@@ -40,7 +40,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 
     ``already``: it was done by an earlier run of the same, and nothing was called. ``cost`` in micro-units.
     ``kinds``: how many lines failed, by the kind of failure. ``rate``: lines a second; ``eta_s``: seconds until the
-    last line has run; None: not known.
+    last line has run; ``expires_s``: until what has not run by then never will; None: not known.
     """
 
     total: int
@@ -55,6 +55,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     kinds: Mapping[str, int] = {}
     rate: float | None = None
     eta_s: float | None = None
+    expires_s: float | None = None
 
 
 class Unreachable(HornadaError):

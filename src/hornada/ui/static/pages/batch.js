@@ -128,6 +128,19 @@ function Waits({ text }) {
   </div>`;
 }
 
+// Said while, at this rate, the batch expires before its last line has run.
+function Late({ eta, expires }) {
+  const left = expires - Date.now() / 1000;
+  if (!expires || !Number.isFinite(eta) || eta <= left) return null;
+  return html`<div class="alert warn">
+    <${Icon} name="warning" />
+    <div>
+      <p><strong>${t("batch.late", { left: duration(left) })}</strong></p>
+      <p class="note">${t("batch.late.text")}</p>
+    </div>
+  </div>`;
+}
+
 function Going({ batch, samples }) {
   const own = batch.hornada ?? {};
   const seen = pace(samples);
@@ -139,6 +152,7 @@ function Going({ batch, samples }) {
   const cost = batch.cost ?? own.cost;
   return html`<${Card} label=${t("progress")} kind="going">
     ${own.waiting_for && html`<${Waits} text=${own.waiting_for} />`}
+    ${live(batch) && !batch.paused && html`<${Late} eta=${eta} expires=${batch.expires_at} />`}
     <div class="going-head"><span class="big">${total ? percent((completed + failed) / total) : "–"}</span>
       <span class="note">${counted("lines.of", total, { done: number(completed + failed) })}</span></div>
     <${Progress} counts=${batch.request_counts} big />
