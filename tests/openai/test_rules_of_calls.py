@@ -89,6 +89,26 @@ def test_r10_every_refusal_is_an_envelope_with_a_request_id(server: Hornada, gui
     assert asked > 200
 
 
+@ONE
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /v1/batches HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+        b"get /v1/batches HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /v1/batches HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        b"hello\r\n\r\n",
+    ],
+    ids=["header", "method", "length", "no HTTP"],
+)
+def test_r10_of_what_is_no_http_too(server: Hornada, base: str, sent: bytes) -> None:
+    answer = wire.send(server, sent)
+    error = answer.json["error"]
+    assert (answer.status, error["code"], error["type"]) == (400, "invalid_http", "invalid_request_error")
+    assert (set(error), error["param"]) == (ENVELOPE | {"request_id"}, None)
+    assert (answer.headers["content-type"], answer.headers["connection"]) == ("application/json", "close")
+    assert answer.headers["x-request-id"] == error["request_id"]
+
+
 def test_r11_what_a_retry_cannot_mend_is_not_sent_again(serve: Serve, backend: Client, base: str) -> None:
     server = serve(plan={"active_batches": 1})
     guide = opened(server, base, backend)

@@ -60,6 +60,8 @@ ABOUT: dict[Code, str] = {
     Code.INVALID_TYPE: "A field is of the wrong type",
     Code.INVALID_JSON: "The body is not JSON",
     Code.INVALID_MULTIPART: "The upload is not multipart/form-data, or is cut short",
+    Code.INVALID_HTTP: "What was sent is no HTTP, or its head is too long; the connection is closed",
+    Code.REQUEST_TIMEOUT: "The head or the body of a call came too slowly; the connection is closed",
     Code.UNSUPPORTED_ENCODING: "The body is compressed or encoded",
     Code.INTEGER_ABOVE_MAX_VALUE: "A number is too large",
     Code.INTEGER_BELOW_MIN_VALUE: "A number is too small",

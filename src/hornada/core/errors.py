@@ -70,6 +70,8 @@ class Code(StrEnum):
     INVALID_TYPE = "invalid_type"
     INVALID_JSON = "invalid_json"
     INVALID_MULTIPART = "invalid_multipart"
+    INVALID_HTTP = "invalid_http"
+    REQUEST_TIMEOUT = "request_timeout"
     UNSUPPORTED_ENCODING = "unsupported_encoding"
     INTEGER_ABOVE_MAX_VALUE = "integer_above_max_value"
     INTEGER_BELOW_MIN_VALUE = "integer_below_min_value"

@@ -8,11 +8,15 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import cast
 
+import msgspec
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hornada.config.certificates import no_passphrase
+from hornada.core.errors import Code
+from hornada.core.ids import new_id
+from hornada.dialects.codes import STATUS, envelope, kind_of
 from hornada.service.reload import Stamp, stamp
 
 log = logging.getLogger("hornada")
@@ -80,7 +84,7 @@ class Bounded(HttpToolsProtocol):
         self._heard = True
         self._gathered += len(data)
         if self._gathered > HEAD_BYTES + len(data):
-            self._refuse(400, f"The head of a call may have {HEAD_BYTES} bytes.")
+            self._refuse(Code.INVALID_HTTP, f"The head of a call may have {HEAD_BYTES} bytes.")
             return
         super().data_received(data)
         self._watch()
@@ -132,21 +136,33 @@ class Bounded(HttpToolsProtocol):
     def _late(self) -> None:
         self._timer = None
         if not self._timed_body:
-            self._refuse(408, f"The head of a call must be whole after {self.head_s:g} seconds.")
+            self._refuse(Code.REQUEST_TIMEOUT, f"The head of a call must be whole after {self.head_s:g} seconds.")
         elif self._brought >= BODY_BYTES or self._excused or self.flow.read_paused:
             self._brought = 0
             self._time(body=True)
         else:
-            self._refuse(408, f"A body must bring {BODY_BYTES} bytes in {self.body_s:g} seconds, or end.")
+            message = f"A body must bring {BODY_BYTES} bytes in {self.body_s:g} seconds, or end."
+            self._refuse(Code.REQUEST_TIMEOUT, message)
 
-    def _refuse(self, status: int, message: str) -> None:
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words and plain text
+        """The parser met what is no HTTP."""
+        self._refuse(Code.INVALID_HTTP, "What was sent is not valid HTTP/1.1.")
+
+    def _refuse(self, code: Code, message: str) -> None:
         """Ends the connection, with a word where somebody waits for an answer that has not begun."""
         if self.transport.is_closing():
             return
         if not self.cycle.response_started if self._in_body else self._at_rest and self._heard:
-            head = f"{status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain; charset=utf-8"
-            answer = f"HTTP/1.1 {head}\r\ncontent-length: {len(message)}\r\nconnection: close\r\n\r\n{message}"
-            self.transport.write(answer.encode())
+            self._answer(code, message)
+        self.transport.close()
+
+    def _answer(self, code: Code, message: str) -> None:
+        """A refusal from below the application, in the envelope of all others, and the end of the connection."""
+        status, request_id = STATUS[code], "req_" + new_id()
+        body = msgspec.json.encode(envelope(message, kind_of(status, {}), None, code, request_id)) + b"\n"
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
+        head += f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\nconnection: close\r\n\r\n"
+        self.transport.write(head.encode() + body)
         self.transport.close()
 
 
