@@ -48,7 +48,7 @@ def test_a_batch_fills_the_slots_of_both_servers_and_leaves_nothing_waiting_ther
         server.start()
         batch_id = server.client.submit(data)
         began = time.monotonic()
-        for found in server.client.watch(batch_id, timeout=100, poll=0.2):
+        for found in server.client.watch(batch_id, timeout=240, poll=0.2):
             if found["status"] not in TERMINAL and time.monotonic() - began > SETTLE_S:
                 waited += [gauge(root, "llamacpp:requests_deferred") for root in roots]
                 learned.append(gauge(f"http://127.0.0.1:{server.port}", "hornada_capacity_slots"))

@@ -33,7 +33,7 @@ class Reply(NamedTuple):
 
 def curl(*arguments: str) -> Reply:
     """Runs curl and takes its answer apart; interim answers are skipped."""
-    run = subprocess.run(["curl", "-sS", "-D", "-", *arguments], capture_output=True, timeout=60, check=True)
+    run = subprocess.run(["curl", "-sS", "-D", "-", *arguments], capture_output=True, timeout=120, check=True)
     head, _, body = run.stdout.partition(b"\r\n\r\n")
     while head.startswith(b"HTTP/1.1 100"):
         head, _, body = body.partition(b"\r\n\r\n")

@@ -58,7 +58,13 @@ class Reader:
         (setting,) = commands(README, "KEY=")
         script = f"{self._real(setting)}\n{self._real(command)}"
         run = subprocess.run(
-            ["bash", "-c", script], cwd=self.folder, env=ENVIRON, capture_output=True, text=True, timeout=60, check=True
+            ["bash", "-c", script],
+            cwd=self.folder,
+            env=ENVIRON,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         )
         return run.stdout + run.stderr
 
@@ -71,7 +77,7 @@ class Reader:
             env=ENVIRON,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         assert run.returncode == 0, run.stderr

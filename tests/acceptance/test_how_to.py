@@ -90,7 +90,7 @@ class Reader:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 
@@ -153,7 +153,7 @@ def test_the_commands_of_a_page_for_a_machine_are_commands(stem: str) -> None:
         program, *words = command.split()
         if Path(program).name == "hornada":
             name = list(takewhile(str.islower, words))
-            asked = subprocess.run([PROGRAM, *name, "--help"], capture_output=True, text=True, check=False, timeout=30)
+            asked = subprocess.run([PROGRAM, *name, "--help"], capture_output=True, text=True, check=False, timeout=120)
             assert asked.returncode == 0, asked.stderr
             assert all(word in asked.stdout for word in words if word.startswith("--")), command
 

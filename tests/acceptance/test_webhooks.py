@@ -51,7 +51,7 @@ class Receiver:
         """The program, once it listens."""
         env = {"OPENAI_BASE_URL": self.base, "OPENAI_API_KEY": KEY, "OPENAI_WEBHOOK_SECRET": self.secret}
         with Process(command, log, {**env, "PORT": str(self.port)}) as process:
-            process.until(self._answers, 20)
+            process.until(self._answers, 60)
             yield process
         self.client.webhooks.delete(self.id)
         self.client.close()
@@ -71,7 +71,7 @@ class Receiver:
             batch = self.client.batches.create(input_file_id=file.id, endpoint=CHAT, completion_window="24h")
             ids.append(batch.id)
         words = (f"batch.completed {ids[0]} file-", f"batch.failed {ids[1]} ")
-        process.until(lambda: all(each in log.read_text() for each in words), 30)
+        process.until(lambda: all(each in log.read_text() for each in words), 60)
         assert self.client.webhooks.test(self.id, event_type="batch.completed").status_code == 204
 
 

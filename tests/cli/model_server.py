@@ -43,7 +43,7 @@ class ModelServer:
             self.asked.append(said)
             waits = len(self.asked) > self.free
         if waits:
-            self.gate.wait(60)
+            self.gate.wait(300)
         if said in self.refused:
             return 400, {"error": {"message": "no", "type": "invalid_request_error", "code": 400}}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}

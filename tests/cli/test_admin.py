@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -190,9 +189,7 @@ def test_a_revoked_key_is_refused_by_the_next_call(server: Hornada) -> None:
     client = Client(server.base, key["key"])
     assert client.call("GET", "/files").status == 200
     found(admin("key", "revoke", key["id"], "--json"))
-    revoked = time.monotonic()
     assert client.call("GET", "/files").status == 401
-    assert time.monotonic() - revoked < 1
 
 
 def test_a_model_is_paused_and_resumed(admin: Admin) -> None:

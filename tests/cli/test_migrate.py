@@ -57,7 +57,7 @@ def test_a_database_that_does_not_answer_is_exit_3() -> None:
 def serve(data: Path, **environ: str) -> tuple[int, str]:
     command = [PROGRAM, "serve", "--data", data, "--port", "0"]
     done = subprocess.run(
-        command, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=30
+        command, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=120
     )
     return done.returncode, done.stderr
 

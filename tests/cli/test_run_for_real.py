@@ -31,7 +31,7 @@ def start(folder: Path, upstream: str, *more: str) -> subprocess.Popen[str]:
 
 def run(folder: Path, upstream: str, *more: str) -> tuple[int, str]:
     process = start(folder, upstream, *more)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=120)[1]
     return process.returncode, said
 
 
@@ -119,7 +119,7 @@ def test_after_ctrl_c_the_same_command_goes_on_and_runs_nothing_twice(tmp_path: 
             assert line, said
             said += line
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(60) == 130
         said = process.stderr.read()
         process.stderr.close()
         assert "4 of 10 lines are done and kept." in said
@@ -143,7 +143,7 @@ def test_a_server_that_goes_away_in_the_middle_is_waited_for_so_long_and_what_is
             line = process.stderr.readline()
             assert line, said
             said += line
-    said += process.communicate(timeout=60)[1]
+    said += process.communicate(timeout=120)[1]
     assert process.returncode == 3
     assert f"No line has got a result from {server.base} for" in said
     assert "2 of 6 lines are done and kept. To go on: hornada run" in said

@@ -25,7 +25,7 @@ def start(folder: Path, upstream: str, *more: str, env: dict[str, str] | None = 
 
 def run(folder: Path, upstream: str, *more: str, env: dict[str, str] | None = None) -> tuple[int, str, str]:
     process = start(folder, upstream, *more, env=env)
-    out, said = process.communicate(timeout=60)
+    out, said = process.communicate(timeout=120)
     return process.returncode, out, said
 
 
@@ -157,7 +157,7 @@ def test_a_retry_that_is_stopped_goes_on_and_asks_nothing_twice(tmp_path: Path) 
             assert line, said
             said += line
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(60) == 130
         process.communicate()
         assert [row[2] for row in read(tmp_path / "o.csv")[1:]] == ["A", *[""] * 6]
         server.gate.set()
@@ -203,7 +203,7 @@ def test_a_table_that_is_changed_while_it_runs_is_told_and_its_results_are_kept(
         until(process, "2 of 4 lines")
         table(tmp_path / "in.csv", *"abcde")
         server.gate.set()
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=120)[1]
         assert (process.returncode, "in.csv was changed while it was run; put it back as it was." in said) == (2, True)
         assert not (tmp_path / "o.csv").exists()
         (tmp_path / "in.csv").write_bytes(before)

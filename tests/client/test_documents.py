@@ -37,7 +37,7 @@ def typed(folder: Path, program: list[str], base: str, upstream: str, text: str)
     text = text.replace(BASE, base).replace("sk-...", KEY).replace("NAME", MODEL)
     text = text.replace("http://127.0.0.1:11434/v1", upstream)
     return subprocess.run(
-        [*program, text], cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False
+        [*program, text], cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -94,5 +94,5 @@ def test_completion_is_offered_for_the_shells_that_are_named(desk: Path) -> None
     for shell in ("bash", "zsh", "fish"):
         environ = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
         command = [sys.executable, "-c", program, "--show-completion", shell]
-        ran = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30, check=False)
+        ran = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
         assert "_COMPLETE" in ran.stdout, ran.stderr

@@ -11,6 +11,8 @@ from bench.stub import Stub
 from tests.crash.story import TOKENS, configuration
 
 LATENCY_MS = 20
+SLOW_MS = 300
+"""For tests that need the middle of a batch: all its lines take ten seconds."""
 LINES = 300
 
 
@@ -23,8 +25,9 @@ def shared_stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stub]:
 
 @pytest.fixture
 def stub(shared_stub: Stub) -> Stub:
-    """The stub, with nothing to remember."""
+    """The stub, with nothing to remember and as fast as ever."""
     shared_stub.reset()
+    shared_stub.tune(latency_ms=LATENCY_MS)
     return shared_stub
 
 

@@ -21,7 +21,7 @@ PRICE = 100_001
 COST = 2
 """Micro-units of a line: 16 tokens at this price a million, rounded up for each line."""
 CREDIT = 1_000_000
-GRACE_S = 40.0
+GRACE_S = 60.0
 
 
 def configuration(stub: Stub) -> str:
@@ -71,7 +71,7 @@ class Story:
         """Goes on until the server is gone; it must have been a SIGKILL. AssertionError when it lives."""
         with suppress(*BROKEN):
             self.go()
-        code = self.server.running.wait(10)
+        code = self.server.running.wait(60)
         assert code == -9, f"the server did not die of the crash point: exit {code}, batch {self.batch}"
         self.server.kill()
         self.look()

@@ -12,10 +12,11 @@ import pytest
 from bench.client import Client, granted
 from bench.hornada import Hornada
 from bench.stub import Stub
+from tests.crash.conftest import SLOW_MS
 from tests.crash.test_crash_points import ARMED
 
 OPERATOR = {"HORNADA_SERVER_OPERATOR_KEY": "sk-operator"}
-GRACE_S = 30.0
+GRACE_S = 60.0
 OURS = b'{"custom_id": "ours", "body": {"model": "m", "messages": []}}\n'
 
 
@@ -52,6 +53,7 @@ class Office:
 def test_a_kill_while_an_organization_is_erased_only_delays_it(
     point: str, server: Hornada, stub: Stub, data: Path
 ) -> None:
+    stub.tune(latency_ms=SLOW_MS)
     server.start({**OPERATOR, ARMED: point})
     office = Office(server)
     batch = server.client.submit(data)

@@ -7,12 +7,14 @@ from pathlib import Path
 from bench.hornada import Hornada
 from bench.stub import Stub
 from tests.crash import ledger
+from tests.crash.conftest import LATENCY_MS, SLOW_MS
 from tests.crash.story import Story
 
 LONG_AGO_S = 3 * 86_400
 
 
 def test_a_graceful_stop_runs_no_line_twice(server: Hornada, stub: Stub, data: Path) -> None:
+    stub.tune(latency_ms=SLOW_MS)
     story = Story(server, stub, data)
     server.start()
     story.batch_id = server.client.submit(data)
@@ -24,6 +26,7 @@ def test_a_graceful_stop_runs_no_line_twice(server: Hornada, stub: Stub, data: P
     ledger.check(found, server.blobs)
     assert found.committed() == answered, "an answer that arrived was not kept"
     assert len(answered) < story.lines
+    stub.tune(latency_ms=LATENCY_MS)
     server.start()
     story.file_id = "known"
     story.go()
@@ -46,7 +49,7 @@ def test_bytes_that_no_row_names_are_collected_and_others_are_not(server: Hornad
             os.utime(path, (old, old))
     kept = ledger.snapshot(server.ledger, server.folder).files
     server.start()
-    end = time.monotonic() + 15
+    end = time.monotonic() + 60
     while any(path.exists() for path in orphans) and time.monotonic() < end:
         time.sleep(0.1)
     assert not [path for path in orphans if path.exists()]

@@ -24,7 +24,7 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture
 def server(stub: Stub, tmp_path: Path) -> Iterator[Hornada]:
-    with Hornada(tmp_path, configuration(stub) + table("[webhooks]", {**ALLOWED, "timeout_s": 0.5})) as hornada:
+    with Hornada(tmp_path, configuration(stub) + table("[webhooks]", {**ALLOWED, "timeout_s": 2})) as hornada:
         yield hornada
 
 

@@ -41,7 +41,7 @@ class Fleet:
     def migrate(self) -> subprocess.CompletedProcess[str]:
         command = [PROGRAM, *self._services["migrate"]["command"]]
         environ = self.environ("migrate", 0)
-        return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
 
     def start(self, service: str, stack: ExitStack) -> tuple[Process, Client]:
         port = free_port()

@@ -23,7 +23,7 @@ def admin(beside: Hornada, *arguments: str, **env: str) -> str:
     """Runs a command with a process's configuration, but for the port; what it said of where it went."""
     environ = {**os.environ, **CREDENTIALS, "HORNADA_SERVER_PORT": str(free_port()), **env}
     command = [PROGRAM, "admin", *arguments, "--config", beside.config]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stderr
 

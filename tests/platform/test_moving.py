@@ -44,7 +44,7 @@ def far(models: str, url: str, object_store: ObjectStore, tmp_path: Path) -> Ite
 
 
 def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120)
 
 
 async def billed(url: str) -> tuple[int, int]:

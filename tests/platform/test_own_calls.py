@@ -86,7 +86,7 @@ def script(base: str, *words: str, batch: str = "") -> list[str]:
 def typed(base: str, *words: str, batch: str = "", folder: Path = ROOT) -> str:
     """What that command prints."""
     command = script(base, *words, batch=batch)
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
     return run.stdout
 
 

@@ -56,7 +56,7 @@ def newer(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             (source / "hornada" / "store" / "migrations" / name).write_text(text)
         command = [sys.executable, "-c", "from hornada.cli import main; main()", *map(str, arguments)]
         environ = {**os.environ, "PYTHONPATH": str(source)}
-        return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
 
     return run
 

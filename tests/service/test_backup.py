@@ -27,7 +27,7 @@ def server(backend: Client, tmp_path: Path) -> Iterator[Hornada]:
 
 def command(name: str, folder: Path, data: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [PROGRAM, name, folder, "--data", data], capture_output=True, text=True, check=False, timeout=60
+        [PROGRAM, name, folder, "--data", data], capture_output=True, text=True, check=False, timeout=120
     )
 
 

@@ -192,7 +192,7 @@ def test_without_the_setting_no_page_may(secure: tuple[int, Path], tmp_path: Pat
 
 def talk(port: int, *pieces: bytes) -> bytes:
     """What a server answers to bytes, sent as long as it takes them."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         with suppress(OSError):
             for piece in pieces:
                 connection.sendall(piece)
@@ -214,10 +214,11 @@ CLOSE = b"host: x\r\nconnection: close\r\n"
     ids=["a header", "headers", "a trailer"],
 )
 def test_a_head_that_never_ends_is_cut_off(shared: int, endless: bytes) -> None:
-    began = time.monotonic()
-    talk(shared, b"POST /v1/models HTTP/1.1\r\n" + CLOSE + endless, *[b"y" * 1_000_000] * 200)
+    with socket.create_connection(("127.0.0.1", shared), timeout=60) as connection, pytest.raises(ConnectionError):
+        connection.sendall(b"POST /v1/models HTTP/1.1\r\n" + CLOSE + endless)
+        for _ in range(200):
+            connection.sendall(b"y" * 1_000_000)
     assert call(shared, "GET", "/healthz", {})[0] == 200
-    assert time.monotonic() - began < 10
 
 
 def test_who_sends_too_long_a_head_is_told_so(shared: int) -> None:
