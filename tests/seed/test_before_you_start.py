@@ -72,6 +72,10 @@ def test_in_6_failure_model_not_batchable(guide: Guide) -> None:
     assert (ended.batch["output_file_id"], ended.batch["error_file_id"]) == (None, None)
     assert guide.calls(text) == 0
     assert guide.ask(text, model="m-nobatch").status == 200
+    (found,) = ended.batch["errors"]["data"]
+    assert (found["param"], "m-nobatch" in found["message"]) == ("body.model", True)
+    elsewhere = guide.run(jsonl(chat("a", text, model="m-embed")))
+    assert (elsewhere.batch["status"], elsewhere.causes) == ("failed", [("model_not_batchable", 1)])
 
 
 @ONCE
@@ -88,7 +92,7 @@ def test_in_8_and_9_batches_that_are_off_are_404_for_any_request(serve: Serve) -
     for base in (*BASES, "/openai/v1"):
         for key in (None, "sk-wrong", KEY):
             client = Client(f"http://127.0.0.1:{server.port}{base}", key)
-            for method, path in PROBES:
+            for method, path in (*PROBES, ("POST", "/batches/validate"), ("GET", "/batches/x/results")):
                 answer = client.call(method, path)
                 assert (method, path, answer.status, answer.code) == (method, path, 404, "not_found")
             assert client.call("GET", "/files").status == (200 if key == KEY else 401)

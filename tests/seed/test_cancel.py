@@ -35,6 +35,16 @@ def test_in_71_a_batch_can_be_cancelled_while_its_file_is_reviewed(serve: Serve,
     assert (invalid.batch["status"], invalid.causes) == ("failed", [("invalid_json_line", 3)])
 
 
+def test_in_71_right_after_its_creation_too(guide: Guide) -> None:
+    for _ in range(5):
+        batch = guide.start(jsonl(*several(5)))
+        answer = guide.cancel(batch)
+        assert (answer.status, answer.json["status"]) == (200, "cancelling")
+        ended = guide.end(batch)
+        assert (ended.batch["status"], len(ended.output) + len(ended.error)) == ("cancelled", 5)
+        assert {row["error"]["code"] for row in ended.error} <= {"batch_cancelled"}
+
+
 def test_in_72_what_had_started_finishes_and_the_rest_never_starts(guide: Guide) -> None:
     text = mark()
     with guide.held(40, free=4, word=text) as batch:

@@ -155,7 +155,7 @@ def test_nv_44_files_are_listed_and_the_sdk_comes_to_an_end(client: openai.OpenA
 
 
 @OWN
-def test_nv_45_batches_are_listed(guide: Guide) -> None:
+def test_nv_45_batches_are_listed(client: openai.OpenAI, guide: Guide) -> None:
     made = [guide.end(guide.start(two())).batch for _ in range(3)]
     page = guide.call("GET", "/batches?limit=2").json
     assert set(page) == {"data", "first_id", "last_id", "has_more", "object"}
@@ -163,6 +163,9 @@ def test_nv_45_batches_are_listed(guide: Guide) -> None:
     assert [page["first_id"], page["last_id"]] == [made[2]["id"], made[1]["id"]]
     assert (page["object"], page["has_more"] is True, list(page["data"][0])) == ("list", True, KEYS)
     assert guide.call("GET", f"/batches?limit=1&after={page['last_id']}").json["data"] == [made[0]]
+    walked = [batch.id for batch in client.batches.list(limit=100)]
+    assert walked[:3] == [batch["id"] for batch in made[::-1]]
+    assert len(walked) == len(set(walked))
 
 
 @OWN
@@ -176,6 +179,17 @@ def test_nv_46_a_batch_is_cancelled_once(guide: Guide) -> None:
     assert (ended.batch["errors"], ended.batch["cancelled_at"] >= ended.batch["cancelling_at"]) == ("", True)
     late = guide.cancel(batch)
     assert (late.status, late.code) == (400, "batch_not_cancellable")
+
+
+@OWN
+def test_nv_22_errors_are_a_list_when_somebody_else_cancels(platform: Platform) -> None:
+    org = platform.organization()
+    member, admin = platform.person(org), platform.person(org, "admin")
+    with member.guide.held() as batch:
+        assert admin.guide.cancel(batch).status == 200
+    ended = member.guide.end(batch)
+    assert (ended.batch["status"], ended.causes) == ("cancelled", [("cancelled_by_org_admin", None)])
+    assert admin.member in ended.batch["errors"]["data"][0]["message"]
 
 
 @OWN

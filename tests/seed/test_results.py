@@ -7,8 +7,10 @@ import time
 
 import pytest
 
+from bench.hornada import table
+from tests.object_store import ObjectStore
 from tests.seed.conftest import At, Serve
-from tests.seed.guide import ONCE, Guide, chat, jsonl, mark, refused, several
+from tests.seed.guide import ONCE, PATIENCE_S, POLL_S, Guide, chat, jsonl, mark, refused, several
 
 MONTH_S = 30 * 86_400
 
@@ -161,6 +163,38 @@ def test_in_67_an_expired_file_is_gone(serve: Serve, at: At) -> None:
         assert (refusal.status, refusal.code) == (404, "file_not_found")
     assert guide.call("GET", "/files").json["data"] == []
     assert guide.upload(data)["id"] != file["id"]
+
+
+@ONCE
+def test_in_67_so_are_expired_results(serve: Serve, at: At) -> None:
+    guide, text = at(serve(file_lifetime_s=2)), mark()
+    with guide.held(2, word=text) as batch:
+        expires = guide.call("GET", f"/files/{batch['input_file_id']}").json["expires_at"]
+        while time.time() <= expires:
+            time.sleep(POLL_S)
+        assert guide.client.content(batch["input_file_id"]), "the input of a live batch does not expire"
+    ended = guide.client.finish(batch["id"], PATIENCE_S, POLL_S)
+    assert (ended["status"], ended["request_counts"]["completed"]) == ("completed", 2)
+    end = time.monotonic() + 20
+    while (answer := guide.call("GET", f"/files/{ended['output_file_id']}/content")).status == 200:
+        assert time.monotonic() < end
+        time.sleep(POLL_S)
+    assert (answer.status, answer.code) == (404, "file_not_found")
+    assert guide.call("GET", f"/files/{ended['input_file_id']}").status == 404
+    assert guide.check(batch) == ended
+
+
+@ONCE
+def test_in_68_and_69_with_a_bucket_behind_it_too(serve: Serve, at: At, object_store: ObjectStore) -> None:
+    guide, text = at(serve(more=table("[storage]", {"blobs": object_store.url()}))), mark()
+    data = jsonl(chat("a", text), refused("b", text))
+    ended = guide.run(data)
+    for name in ("input_file_id", "output_file_id", "error_file_id"):
+        file = guide.call("GET", f"/files/{ended.batch[name]}").json
+        answer = guide.call("GET", f"/files/{file['id']}/content")
+        assert (answer.status, len(answer.body), "location" in answer.headers) == (200, file["bytes"], False)
+        assert answer.headers["x-saptiva-content-sha256"] == hashlib.sha256(answer.body).hexdigest()
+    assert guide.client.content(ended.batch["input_file_id"]) == data
 
 
 def test_in_68_content_is_the_only_way_to_a_file_and_answers_the_bytes(guide: Guide) -> None:

@@ -25,6 +25,9 @@ def test_in_47_status_in_progress_the_lines_are_running(guide: Guide) -> None:
         assert seen["in_progress_at"] >= seen["created_at"]
         assert (seen["output_file_id"], seen["error_file_id"], seen["errors"]) == (None, None, None)
         assert seen["request_counts"] == {"total": 12, "completed": 1, "failed": 0}
+        (listed,) = (found for found in guide.call("GET", "/batches").json["data"] if found["id"] == seen["id"])
+        told = set(seen) - {"hornada"}
+        assert {name: listed[name] for name in told} == {name: seen[name] for name in told}
     guide.end(seen)
 
 
