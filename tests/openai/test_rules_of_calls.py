@@ -96,9 +96,11 @@ def test_r10_every_refusal_is_an_envelope_with_a_request_id(server: Hornada, gui
         b"GET /v1/batches HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
         b"get /v1/batches HTTP/1.1\r\nHost: x\r\n\r\n",
         b"POST /v1/batches HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        b"GET /v1/\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET http://[:/v1/batches HTTP/1.1\r\nHost: x\r\n\r\n",
         b"hello\r\n\r\n",
     ],
-    ids=["header", "method", "length", "no HTTP"],
+    ids=["header", "method", "length", "path", "address", "no HTTP"],
 )
 def test_r10_of_what_is_no_http_too(server: Hornada, base: str, sent: bytes) -> None:
     answer = wire.send(server, sent)

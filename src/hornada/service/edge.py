@@ -96,8 +96,8 @@ class Bounded(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
+        super().on_headers_complete()  # raises when the path is none
         self._gathered, self._in_body, self._brought = 0, True, 0
-        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Some of its body."""
@@ -163,7 +163,6 @@ class Bounded(HttpToolsProtocol):
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
         head += f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\nconnection: close\r\n\r\n"
         self.transport.write(head.encode() + body)
-        self.transport.close()
 
 
 class Renewal:
