@@ -10,14 +10,15 @@ MODEL = "m"
 
 
 class ModelServer:
-    """A context manager; ``base`` ends in ``/v1``. A message in ``refused`` gets a 400.
+    """A context manager; ``base`` ends in ``/v1``.
 
-    While ``gate`` is clear, all calls but the first ``free`` wait.
+    A message in ``refused`` gets a 400, the answer to one in ``cut_off`` ends at its limit of tokens. While ``gate`` is clear, all calls but the first ``free`` wait.
     """
 
     def __init__(self, free: int = 0, models: Sequence[str] = (MODEL,)) -> None:
         self.models = models
         self.refused = {"refuse"}
+        self.cut_off = {"cut"}
         self.gate = threading.Event()
         self.gate.set()
         self.asked: list[str] = []
@@ -47,7 +48,9 @@ class ModelServer:
         if said in self.refused:
             return 400, {"error": {"message": "no", "type": "invalid_request_error", "code": 400}}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        return 200, {"choices": [{"message": {"role": "assistant", "content": said.upper()}}], "usage": usage}
+        ended = "length" if said in self.cut_off else "stop"
+        choice = {"message": {"role": "assistant", "content": said.upper()}, "finish_reason": ended}
+        return 200, {"choices": [choice], "usage": usage}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self

@@ -123,7 +123,22 @@ def test_failed_lines_are_shown_alone_and_run_again(shell: Shell) -> None:
     assert shell("retry", batch, "--only", "400", "--id", "a")[0] == 2
     assert shell("retry", batch, "--answered")[0] == 2
     code, out, said = shell("results", batch, "-o", "r.parquet", "--json")
-    assert json.loads(out) == {"output": "r.parquet", "answered": 1, "failed": 1, "failures": {"http_400": 1}}
+    counts = {"answered": 1, "cut_off": 0, "failed": 1, "failures": {"http_400": 1}}
+    assert json.loads(out) == {"output": "r.parquet", **counts}
+
+
+def test_the_answers_of_a_retry_stand_among_those_of_the_first_batch(shell: Shell, models: ModelServer) -> None:
+    models.refused.add("fifteen")
+    write(shell.folder / "in.jsonl", "a", "fifteen", "refuse", "cut")
+    code, first, said = shell("submit", "in.jsonl", "-o", "first.jsonl")
+    assert (code, "Results: first.jsonl (1 answers were cut off at their limit of tokens)" in said) == (1, True), said
+    models.refused.discard("fifteen")
+    again = shell("retry", first.strip(), "--wait")[1]
+    code, _, said = shell("results", first.strip(), again.strip(), "--input", "in.jsonl", "-o", "out.csv")
+    assert code == 1
+    assert "3 answered (1 cut off at their limit of tokens), 1 failed (1x http_400): out.csv" in said
+    with (shell.folder / "out.csv").open(encoding="utf-8", newline="") as source:
+        assert [row["answer"] for row in csv.DictReader(source)] == ["A", "FIFTEEN", "", "CUT"]
 
 
 def test_a_file_with_faults_is_told_as_a_compiler_does_and_exits_2(shell: Shell) -> None:

@@ -26,6 +26,17 @@ def test_an_answer_has_its_text_and_its_tokens() -> None:
     assert found.line.endswith(b"}")
 
 
+def test_an_answer_that_reached_its_limit_of_tokens_is_told() -> None:
+    half = {"choices": [{"message": {"content": ""}, "finish_reason": "length"}]}
+    assert answered(half).cut_off
+    assert answered(
+        {"output": [], "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    ).cut_off
+    for whole in ({"choices": [{"finish_reason": "stop"}]}, {"choices": None}, {"incomplete_details": None}, []):
+        assert not answered(whole).cut_off
+    assert not read({"status_code": 500, "body": half}).cut_off
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [

@@ -99,14 +99,35 @@ def results(
         check_output(output, form)
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
         counted = write(client, batch, output, form, failed_only=failed, source=source, id_column=id_column)
-        kinds = +counted
-        answered = kinds.pop("", 0)
+        failures = counted.failures
         if as_json:
-            show({"output": str(output), "answered": answered, "failed": kinds.total(), "failures": kinds})
+            some = {"answered": counted.answered, "cut_off": counted.cut_off, "failed": failures.total()}
+            show({"output": str(output), **some, "failures": failures})
         elif not quiet and output is not None:
-            told_kinds = ", ".join(f"{count:,}x {kind}" for kind, count in kinds.most_common())
-            say(f"{answered:,} answered, {kinds.total():,} failed{f' ({told_kinds})' if told_kinds else ''}: {output}")
-    raise typer.Exit(ExitCode.SOME_FAILED if kinds else ExitCode.DONE)
+            say(f"{counted}: {output}")
+    raise typer.Exit(ExitCode.SOME_FAILED if failures else ExitCode.DONE)
+
+
+class Counted:
+    """How many lines were answered, how many of the answers were cut off, and failures by kind."""
+
+    def __init__(self) -> None:
+        self.answered = self.cut_off = 0
+        self.failures: Counter[str] = Counter()
+
+    def add(self, result: "Result | None") -> None:
+        """One more line; None: it has no result."""
+        if result is None or not result.ok:
+            self.failures["no result" if result is None else result.kind] += 1
+            return
+        self.answered += 1
+        self.cut_off += result.cut_off
+
+    def __str__(self) -> str:
+        """The same for people."""
+        kinds = ", ".join(f"{count:,}x {kind}" for kind, count in self.failures.most_common())
+        cut = f" ({self.cut_off:,} cut off at their limit of tokens)" if self.cut_off else ""
+        return f"{self.answered:,} answered{cut}, {self.failures.total():,} failed{f' ({kinds})' if kinds else ''}"
 
 
 def write(
@@ -119,8 +140,8 @@ def write(
     source: Path | None = None,
     parts: Sequence[Path] = (),
     id_column: str | None = None,
-) -> Counter[str]:
-    """Writes results, those of several batches behind one another; how many of each kind of failure, answers ``""``.
+) -> Counted:
+    """Writes results, those of several batches behind one another.
 
     ``source``: all requests, or the table that they were made of, in whose order they are written; else ``parts``: the
     requests of each batch, where they lie on this machine.
@@ -158,14 +179,15 @@ def _beside(
     id_column: str | None,
     near: Path | None,
 ) -> "Pairs":
-    """The rows or requests of a file, and their results, whichever batch has them."""
+    """The rows or requests of a file, and their results, whichever batch has them; of several an answer."""
     from hornada.client import BadInput
 
     met = 0
     with ExitStack() as stack:
         found = [stack.enter_context(client.collected(each, source, near)).results for each in batch_ids]
         for row, custom_id in _ids(source, table, id_column):
-            result = next((result for pool in found if (result := pool.get(custom_id)) is not None), None)
+            some = [result for pool in found if (result := pool.get(custom_id)) is not None]
+            result = next((each for each in some if each.ok), some[-1] if some else None)
             met += result is not None
             yield row, result
     if table is not None and not met:
@@ -188,15 +210,15 @@ def _ids(source: Path, table: "Table | None", id_column: str | None) -> Iterator
         yield row, recipe.custom_id(row, number)
 
 
-def _write(pairs: Any, partial: Path, like: Path, table: "Table | None") -> Counter[str]:
+def _write(pairs: Any, partial: Path, like: Path, table: "Table | None") -> Counted:
     from hornada.client.joined import Joint
     from hornada.client.tables import is_table, open_writer
 
-    counted: Counter[str] = Counter()
+    counted = Counted()
     if table is None and not is_table(like):
         with partial.open("wb") as out:
             for _, result in pairs:
-                counted[_kind(result)] += 1
+                counted.add(result)
                 if result is not None:
                     out.write(result.line + b"\n")
         return counted
@@ -204,14 +226,14 @@ def _write(pairs: Any, partial: Path, like: Path, table: "Table | None") -> Coun
     writer = open_writer(partial, joint.columns, like=like)
     try:
         for row, result in pairs:
-            counted[_kind(result)] += 1
+            counted.add(result)
             writer.write(joint.row(row, result))
     finally:
         writer.close()
     return counted
 
 
-def _print(pairs: Any, form: str | None, table: "Table | None") -> Counter[str]:
+def _print(pairs: Any, form: str | None, table: "Table | None") -> Counted:
     """The same to standard output."""
     import tempfile
 
@@ -223,7 +245,3 @@ def _print(pairs: Any, form: str | None, table: "Table | None") -> Counter[str]:
                 sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
     return counted
-
-
-def _kind(result: "Result | None") -> str:
-    return "no result" if result is None else result.kind

@@ -253,9 +253,10 @@ def _write(
 
     table = None if path == source or source.name == "-" else source
     ids = [batch.id for batch in batches]
-    write(client, ids, output, source=table, parts=() if table else parts, id_column=id_column)
+    counted = write(client, ids, output, source=table, parts=() if table else parts, id_column=id_column)
     if not quiet:
-        say(f"Results: {output}")
+        cut = f" ({counted.cut_off:,} answers were cut off at their limit of tokens)" if counted.cut_off else ""
+        say(f"Results: {output}{cut}")
 
 
 def _interrupted(made: "list[Batch]") -> str:

@@ -35,6 +35,15 @@ class Result(Struct, frozen=True, kw_only=True):
         return self.error is None
 
     @property
+    def cut_off(self) -> bool:
+        """Whether the answer ends, or is empty, because its limit of tokens was reached."""
+        answer = _mapping(self.body)
+        choices = answer.get("choices")
+        reasons = [_mapping(each).get("finish_reason") for each in choices] if isinstance(choices, list) else []
+        details = _mapping(answer.get("incomplete_details"))
+        return self.ok and ("length" in reasons or details.get("reason") == "max_output_tokens")
+
+    @property
     def kind(self) -> str:
         """The kind of failure: its code, or ``http_503`` and the like where it has none; empty for an answer."""
         if self.ok:
