@@ -12,7 +12,8 @@ MODEL = "m"
 class ModelServer:
     """A context manager; ``base`` ends in ``/v1``.
 
-    A message in ``refused`` gets a 400, the answer to one in ``cut_off`` ends at its limit of tokens. While ``gate`` is clear, all calls but the first ``free`` wait.
+    A message in ``refused`` gets a 400, the answer to one in ``cut_off`` ends at its limit of tokens. While ``gate``
+    is clear, all calls but the first ``free`` wait.
     """
 
     def __init__(self, free: int = 0, models: Sequence[str] = (MODEL,)) -> None:

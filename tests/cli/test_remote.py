@@ -131,7 +131,7 @@ def test_the_answers_of_a_retry_stand_among_those_of_the_first_batch(shell: Shel
     models.refused.add("fifteen")
     write(shell.folder / "in.jsonl", "a", "fifteen", "refuse", "cut")
     code, first, said = shell("submit", "in.jsonl", "-o", "first.jsonl")
-    assert (code, "Results: first.jsonl (1 answers were cut off at their limit of tokens)" in said) == (1, True), said
+    assert (code, "Results: first.jsonl (1 cut off at their limit of tokens)" in said) == (1, True), said
     models.refused.discard("fifteen")
     again = shell("retry", first.strip(), "--wait")[1]
     code, _, said = shell("results", first.strip(), again.strip(), "--input", "in.jsonl", "-o", "out.csv")
