@@ -31,7 +31,7 @@ LOOKED_AT = {
 }
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_storm_of_faults_breaks_no_promise(seed: int) -> None:
     why_not = permitted()
@@ -40,7 +40,7 @@ def test_a_storm_of_faults_breaks_no_promise(seed: int) -> None:
     verdict = run(Plan(seed, STORM_S, lines=250, at_once=2, pause_s=1.5, cuts=not why_not))
     assert verdict.broken == []
     assert verdict.checked.keys() >= LOOKED_AT
-    assert verdict.figures["lines"] >= 1000
+    assert verdict.figures["lines"] >= 500
     if why_not:
         pytest.skip(f"all else held, but no network was cut: {why_not}")
 
