@@ -16,7 +16,7 @@ from msgspec import Struct
 from hornada.core.checkup import checker as checker_of
 from hornada.core.jsonl import Checked, CheckRules
 
-BLOCK = 128 * 1024
+BLOCK = 256 * 1024
 """Bytes read at a time."""
 
 _PR_SET_PDEATHSIG = 1

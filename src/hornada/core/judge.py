@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -328,7 +327,11 @@ def _wrong_type(param: str, expected: str, value: object) -> str:
 
 def _key(custom_id: str) -> str | bytes:
     """What an id is remembered by."""
-    return custom_id if len(custom_id) <= _SHORT_ID else blake2b(custom_id.encode(), digest_size=16).digest()
+    if len(custom_id) <= _SHORT_ID:
+        return custom_id
+    from hashlib import blake2b  # most files have no such id, and OpenSSL comes with it
+
+    return blake2b(custom_id.encode(), digest_size=16).digest()
 
 
 def _surrogates(text: str) -> int:
