@@ -12,6 +12,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bench.client import Client
 from bench.hornada import answers
@@ -20,6 +21,9 @@ from hornada.core.clock import SECOND
 from hornada.store import connect
 from hornada.store.database import Database
 from tests.object_store import CREDENTIALS, ObjectStore, program
+
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 SETTINGS = "fsync = off\nfull_page_writes = off\nmax_connections = 60\ndeadlock_timeout = 50ms\n"
 
