@@ -57,7 +57,7 @@ def test_a_wrong_address_is_told_soon() -> None:
     began = time.monotonic()
     with pytest.raises(Unreached, match=r"http://127.0.0.1:9/v1 does not answer: connection refused"):
         list(Client("http://127.0.0.1:9/v1", patience_s=600).list())
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_an_address_without_its_scheme_is_told() -> None:
