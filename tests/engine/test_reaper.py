@@ -3,6 +3,7 @@
 import pytest
 
 from hornada.core.batch import RequestCounts, Status, StopReason
+from hornada.engine.reaper import Reaper
 from hornada.store import idempotency
 from hornada.store import stage as stages
 from hornada.store.idempotency import Remembered
@@ -115,3 +116,19 @@ async def test_an_expired_file_goes_with_its_bytes_but_not_the_input_of_a_live_b
     await house.reaper.tidy()
     assert [row["id"] for row in await house.rows("SELECT id FROM file")] == [live.input_file]
     assert await house.keys() == [f"input/{live.input_file}"]
+
+
+@pytest.mark.parametrize(("entry_days", "left"), [(35, 2), (0, 6)])
+async def test_entries_of_the_ledger_are_summed_up_by_day_once_they_are_old(
+    house: House, clock: Hands, entry_days: int, left: int
+) -> None:
+    for text in texts(5):
+        await house.finish(await house.accepted(text))
+    await house.change("UPDATE ledger_entry SET batch = NULL")  # as those of regular calls
+    clock.advance(40 * 86_400)
+    await house.finish(await house.accepted("the newest"))
+    reaper = Reaper(house.db, house.blobs, clock, house.files, on_stopped=lambda *_: None, entry_days=entry_days)
+    while await reaper.tidy():
+        pass
+    rows = await house.rows("SELECT lines FROM ledger_entry")
+    assert (len(rows), sum(row["lines"] for row in rows)) == (left, 6)

@@ -138,6 +138,11 @@ BILLING = rows(
         FLAG,
         "Ask model servers for the usage of streams (`stream_options.include_usage`) though the client did not",
     ),
+    (
+        "entry_days",
+        whole(0, 100_000),
+        "Days for which entries of the ledger are kept one by one; older ones become sums by day. 0: for ever",
+    ),
 )
 
 WEBHOOKS = rows(

@@ -23,11 +23,13 @@ class BillingRules(Struct, frozen=True, kw_only=True):
 
     ``currency``: the name of a million micro-units. ``missing_usage``: what a call whose server reports no usage is
     charged for. ``ask_stream_usage``: ask the server to report usage at the end of a stream, though the client did not.
+    ``entry_days``: for so many days each entry of the ledger is kept, 0 for ever; older ones are summed up by day.
     """
 
     currency: str = "USD"
     missing_usage: MissingUsage = "estimate"
     ask_stream_usage: bool = True
+    entry_days: int = 35
 
 
 def amount(price: Price, usage: Usage) -> int:

@@ -12,12 +12,14 @@ from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import stage as stages
 from hornada.store import worker as workers
+from hornada.store.condense import DAY, condense
 from hornada.store.database import Database, Tx
 
 log = logging.getLogger("hornada")
 
 _AT_ONCE = 100
 _FOLDED_AT_ONCE = 2000
+_CONDENSED_AT_ONCE = 200
 _STRANGERS_S = 60.0
 
 
@@ -25,7 +27,7 @@ class Reaper:
     """Loops: ``once`` for deadlines, ``end_lost`` for workers that died, ``tidy`` for what can wait (bytes, old rows).
 
     ``steady``: whether this process has been sure of its own lease for a while. ``on_freed``: chunks or stages that
-    somebody held may be taken.
+    somebody held may be taken. ``entry_days``: for so long each entry of the ledger is kept, 0 for ever.
     """
 
     def __init__(
@@ -38,7 +40,9 @@ class Reaper:
         on_stopped: Callable[[str, StopReason], None],
         on_freed: Callable[[], None] = lambda: None,
         steady: Callable[[], bool] = lambda: True,
+        entry_days: int = 0,
     ) -> None:
+        self._entry_days = entry_days
         self._db = db
         self._blobs = blobs
         self._clock = clock
@@ -117,7 +121,19 @@ class Reaper:
             forgotten = await idempotency.sweep(tx, _AT_ONCE)
         async with self._db.write() as tx:
             folded = await balance.fold(tx, _FOLDED_AT_ONCE)
-        return max(swept, collected, purged, forgotten) >= _AT_ONCE or folded == _FOLDED_AT_ONCE
+        condensed = await self._condense()
+        return (
+            max(swept, collected, purged, forgotten) >= _AT_ONCE
+            or folded == _FOLDED_AT_ONCE
+            or condensed == _CONDENSED_AT_ONCE
+        )
+
+    async def _condense(self) -> int:
+        """Folds entries of the ledger that are older than so many whole days."""
+        if not self._entry_days:
+            return 0
+        async with self._db.write() as tx:
+            return await condense(tx, (self._clock.now() // DAY - self._entry_days) * DAY, _CONDENSED_AT_ONCE)
 
     async def _purge(self) -> int:
         """Segments and chunks of ended batches: their results stand in the result files."""

@@ -270,6 +270,7 @@ class Parts:
             on_stopped=self._stopped,
             on_freed=self._accepted,
             steady=lambda: self.membership.steady,
+            entry_days=installation.billing.entry_days,
         )
         self.outlook = Outlook(
             catalog,

@@ -2,7 +2,7 @@
 
 A balance is its row's ``amount`` minus the ledger entries that are not yet folded into it, so that writing an entry
 touches no row that others wait for. An entry is folded once: ``folded`` 1 when it was taken from a balance, 2 when its
-organization had unlimited credit.
+organization had unlimited credit; 3 and 4 are sums of such entries over a day (``store.condense``).
 """
 
 from collections import Counter

@@ -52,7 +52,7 @@ async def differences(tx: Tx) -> list[Difference]:
             tx,
             "amounts folded and movement of the balance",
             f"SELECT balance.org AS id, (SELECT {summed('amount')} FROM ledger_entry"  # noqa: S608
-            " WHERE ledger_entry.org = balance.org AND folded = 1) AS ledger,"
+            " WHERE ledger_entry.org = balance.org AND folded IN (1, 3)) AS ledger,"
             " balance.credited - balance.amount AS found FROM balance",
         ),
     ]
