@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 
 import asyncpg
 import pytest
@@ -17,7 +18,7 @@ from hornada.core.ids import new_id
 from hornada.store import batch as batches
 from hornada.store import stage as stages
 from hornada.store.batch import Standing
-from hornada.store.database import Database
+from hornada.store.database import Database, Row, Tx, Value
 from hornada.store.stage import Stage
 from tests.conftest import Hands
 from tests.store.ledgers import accept, accepted, claim, commit, fresh, seen, states, stop
@@ -48,6 +49,7 @@ async def assemble(db: Database, stage: Stage, to: Status, output: str | None = 
             cost=7,
             output_file=output,
             error_file=None,
+            errors=(),
             now=NOW + 5,
         )
 
@@ -351,3 +353,41 @@ async def test_a_locked_batch_is_moved_by_nobody_else(db: Database) -> None:
     holds = asyncio.Event()
     await asyncio.gather(first(), second())
     assert order == ["first", "second"]
+
+
+class Explained:
+    """A transaction whose statements are not run: their plans are noted."""
+
+    def __init__(self, tx: Tx, word: str) -> None:
+        self._tx = tx
+        self._word = word
+        self.plan = ""
+
+    async def rows(self, sql: str, **params: Value) -> Sequence[Row]:
+        found = await self._tx.rows(f"{self._word} {sql}", **params)
+        self.plan = "\n".join(str(list(dict(row).values())[-1]) for row in found)
+        return ()
+
+
+async def test_a_list_of_batches_looks_at_their_chunks_alone_however_many_there_are(
+    db: Database, database_url: str
+) -> None:
+    sqlite = database_url.startswith("sqlite:")
+    batch = await accepted(db, *[1] * 20)
+    async with db.write() as tx:
+        of_batch, of_chunk = [
+            ", ".join(row["name"] for row in await tx.rows(f"SELECT name FROM {{columns}} AS c WHERE tbl = '{table}'"))  # noqa: S608
+            for table in ("batch", "chunk")
+        ]
+        copies = [{"id": batch.id, "new": f"{n}"} for n in range(1000)]
+        for table, columns, key in (("batch", of_batch, "id"), ("chunk", of_chunk, "batch")):
+            kept = ", ".join(f":new AS {key}" if each == key else each for each in columns.split(", "))
+            await tx.many(f"INSERT INTO {table} ({columns}) SELECT {kept} FROM {table} WHERE {key} = :id", copies)  # noqa: S608
+        if not sqlite:
+            await tx.run("ANALYZE batch, chunk")
+        for limit in (1, 101):
+            explained = Explained(tx, "EXPLAIN QUERY PLAN" if sqlite else "EXPLAIN")
+            await batches.page(explained, "org", None, limit)  # type: ignore[arg-type]
+            assert "chunk" in explained.plan
+            assert "SCAN chunk" not in explained.plan
+            assert "Seq Scan on chunk" not in explained.plan
