@@ -287,6 +287,17 @@ def test_a_table_is_no_file_of_requests(shell: Shell) -> None:
         assert (code, out, "Invalid value for FILE: is a table" in said) == (2, "", True)
 
 
+def test_a_file_that_is_no_jsonl_is_told_in_one_line_and_not_sent(shell: Shell) -> None:
+    (shell.folder / "all.json").write_text('[{"custom_id": "a"}]')
+    for name in ("check", "estimate", "submit"):
+        code, out, said = shell(name, "all.json")
+        assert (code, out) == (2, "")
+        assert said == (
+            "all.json is one JSON list and no JSONL, one request a line. "
+            "To take it apart: jq -c '.[]' all.json > requests.jsonl\n"
+        )
+
+
 def test_a_wrong_address_a_wrong_key_and_a_word_that_is_no_status_are_told_so(shell: Shell, server: Hornada) -> None:
     code, _, said = shell("list", "--base-url", server.base.removesuffix("/v1"))
     assert (code, "Is the base URL that of a batch server, up to /v1?" in said) == (2, True), said

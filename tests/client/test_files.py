@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hornada.client import BadInput, check, estimate, split
+from hornada.client.strange import refuse_strange
 from tests.client.conftest import line
 
 
@@ -84,3 +85,39 @@ def test_an_estimate_counts_what_lines_allow(path: Path) -> None:
     assert (found.lines, found.models, found.input_tokens) == (3, ("m", "n"), 300)
     assert (found.output_tokens, found.unbounded) == (120, 1)
     assert estimate(path, output_tokens=60).output_tokens == 50 + 60 + 60
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'[{"custom_id": "a"}, {"custom_id": "b"}]', "is one JSON list and no JSONL"),
+        (b'[\n {"custom_id": "a"},\n {"custom_id": "b"}\n]\n', r"jq -c '\.\[\]' .*in.jsonl > requests.jsonl"),
+        (b'{\n "custom_id": "a",\n "body": {}\n}\n', "is JSON over several lines"),
+        (b"id;text\r\n1;hello\r\n", "is a table and no JSONL"),
+        (b"# Notes\n\nhello\n", 'is text and no JSONL, one request a line. A line is such as {"custom_id": "1"'),
+        (b"PK\x03\x04\0\0\xff\xfe", "is no text in UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_jsonl_at_all_is_told_in_one_message(path: Path, content: bytes, said: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=said):
+        refuse_strange(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n\n",
+        b'\xef\xbb\xbf{"custom_id": "a"}',
+        b"{'custom_id': 'a'}\n",
+        b'{"custom_id": oops}\n',
+        b'[1]\n{"custom_id": "a"}\n',
+        b"id,text\n" + b'{"custom_id": "a"}\n',
+        b'{"custom_id": "' + b"x" * (1 << 21),
+    ],
+    ids=range(8),
+)
+def test_a_file_that_may_be_jsonl_with_faults_is_left_to_its_check(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    refuse_strange(path)

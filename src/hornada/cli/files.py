@@ -164,6 +164,7 @@ def estimate(
 @contextmanager
 def _opened(source: Path) -> Iterator[BinaryIO]:
     from hornada.client.input import opened
+    from hornada.client.strange import refuse_strange
     from hornada.client.tables import is_table
 
     if is_table(source):
@@ -174,5 +175,6 @@ def _opened(source: Path) -> Iterator[BinaryIO]:
     if str(source) == "-":
         yield sys.stdin.buffer
         return
+    refuse_strange(source)
     with opened(source) as stream:
         yield stream

@@ -148,6 +148,9 @@ def _requests(
             endpoint=endpoint,
         )
         if asked is None:
+            from hornada.client.strange import refuse_strange
+
+            refuse_strange(source)
             yield source
             return
         if asked.model is None:
