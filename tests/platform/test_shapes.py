@@ -131,20 +131,21 @@ def test_the_server_survives_a_database_that_is_stopped_hard(
 def test_the_server_survives_a_bucket_that_refuses(
     server: Hornada, client: Client, work: Work, bucket: ObjectStore
 ) -> None:
-    batch = client.submit(work.lines(300, free=100))
-    half_way(client, batch, 50)
+    batch = client.submit(work.lines(400, delay=0.2, free=50))
+    half_way(client, batch, 40)
     bucket.kill()
     try:
         probe = Client(f"http://127.0.0.1:{server.port}")
         work.open()
         until(lambda: probe.call("GET", "/readyz").status == 503)
+        assert work.quiet() < 400
         assert client.batch(batch)["status"] == "in_progress"
         assert client.upload(b"{}\n").status == 503
     finally:
         bucket.start()
     found = ended_in_the_end(client, batch)
-    assert (found.batch["status"], found.counts) == ("completed", (300, 0))
-    assert work.calls() == 300
+    assert (found.batch["status"], found.counts) == ("completed", (400, 0))
+    assert work.calls() == 400
 
 
 def test_a_lost_lock_is_taken_again(near: Hornada, work: Work, database: DatabaseServer) -> None:
