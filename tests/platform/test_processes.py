@@ -156,14 +156,14 @@ def test_a_worker_that_slept_past_its_lease_starts_nothing_and_commits_nothing_o
 
 def test_replacing_every_process_one_after_another_fails_nothing(fleet: Fleet, work: Work) -> None:
     apis, workers = [fleet.add("api"), fleet.add("api")], [fleet.add("worker"), fleet.add("worker")]
-    batch = apis[0].client.submit(work.lines(600, delay=0.2))
+    batch = apis[0].client.submit(work.lines(400, delay=0.2))
     until(lambda: work.calls() > 20)
     for at in range(2):
         old, workers[at] = workers[at], fleet.add("worker")
         assert old.terminate() == 0
         old, apis[at] = apis[at], fleet.add("api")
         assert old.terminate() == 0
-    check(apis[0].client, batch, 600, work)
+    check(apis[0].client, batch, 400, work)
 
 
 def test_workers_that_are_all_gone_hold_up_a_cancelled_batch_only_until_one_comes(fleet: Fleet, work: Work) -> None:
