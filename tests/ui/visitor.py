@@ -69,8 +69,9 @@ class Visitor:
         self.page.on("request", lambda request: self.asked.add(request.url))
         if key is not None:
             self.page.add_init_script(
+                "if (origin !== 'null') {"  # a page that could not be loaded has no storage
                 f"sessionStorage.getItem('seen') || sessionStorage.setItem('hornada.key', {json.dumps(key)});"
-                "sessionStorage.setItem('seen', '1')"
+                "sessionStorage.setItem('seen', '1') }"
             )
 
     def _note(self, kind: str, text: str) -> None:
