@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bench import lines
@@ -273,3 +274,18 @@ def test_a_process_that_may_not_write_says_so(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
     log = refused(tmp_path, settings([]), data=str(tmp_path / "closed" / "data"))
     assert "cannot be made: Permission denied" in log
+
+
+def examiners(hornada: Hornada) -> list[psutil.Process]:
+    children = psutil.Process(hornada.pid).children()
+    return [child for child in children if "hornada.core.check_main" in child.cmdline()]
+
+
+def test_a_process_that_checks_files_stands_ready_until_the_end(serve: Serve, stub: Stub) -> None:
+    hornada = serve(stub.upstream)
+    until(lambda: examiners(hornada), "no process stands ready")
+    [waiting] = examiners(hornada)
+    os.killpg(hornada.pid, signal.SIGINT)  # as a terminal does
+    assert hornada.running.wait(60) == 0
+    until(lambda: not waiting.is_running(), "the process outlived the server")
+    assert "Traceback" not in hornada.log()

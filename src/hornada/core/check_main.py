@@ -40,7 +40,6 @@ def check_stream(source: BinaryIO, rules: CheckRules) -> Checked:
 def main(arguments: list[str]) -> None:
     """Checks as the arguments say; see the module."""
     die_with_parent(int(arguments[0]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: whoever started it ends it
     line = sys.stdin.buffer.readline()
     if not line:
         return

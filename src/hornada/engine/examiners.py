@@ -119,15 +119,17 @@ async def _start() -> _Examiner:
 def _begin() -> _Examiner:
     """Starts it, on a thread: the event loop's own way copies the tables of all our memory, and holds the loop for it.
 
-    To Linux that thread is the parent, with which the process dies; it is one that ends with the loop. There are two
-    pairs of sockets, so that what the process leaves unread in one does not take away what it said in the other.
+    To Linux that thread is the parent, with which the process dies; it is one that ends with the loop. In a group of
+    its own the process does not hear a terminal's SIGINT: whoever started it ends it. There are two pairs of sockets,
+    so that what it leaves unread in one does not take away what it said in the other.
     """
     command = (sys.executable, "-P", "-m", "hornada.core.check_main", str(os.getpid()))
     asks, stdin = socket.socketpair()
     hears, stdout = socket.socketpair()
     with stdin, stdout:
         try:
-            return _Examiner(subprocess.Popen(command, stdin=stdin.fileno(), stdout=stdout.fileno()), asks, hears)
+            process = subprocess.Popen(command, stdin=stdin.fileno(), stdout=stdout.fileno(), process_group=0)
+            return _Examiner(process, asks, hears)
         except BaseException:
             asks.close()
             hears.close()
