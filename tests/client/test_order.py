@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hornada.client import Batch, Collected, Garbled
+from hornada.client.collected import Choice
 from hornada.client.order import Pool
 
 
@@ -44,7 +45,7 @@ def test_the_order_is_that_of_the_input(files: tuple[Path, list[Path], list[str]
 def test_what_failed_or_has_no_result_is_what_is_run_again(files: tuple[Path, list[Path], list[str]]) -> None:
     source, results, ids = files
     with Pool(results) as pool:
-        again = list(Collected(Batch(id="b", status="expired"), source, pool).unanswered())
+        again = list(Collected(Batch(id="b", status="expired"), source, pool).again(Choice()))
     assert [json.loads(line)["custom_id"] for line in again] == ids[::10]
     assert all(line.endswith(b"\n") for line in again)
 
