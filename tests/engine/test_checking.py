@@ -65,6 +65,12 @@ async def test_a_file_is_checked_the_same_in_any_process(blobs: Blobs, data: byt
     assert workers() == []
 
 
+async def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    blobs = open_blobs(f"file://{tmp_path}/" + os.fsdecode(b"caf\xe9"))
+    await put(blobs, FILE)
+    assert await check_file(Examiners(), blobs, "input/a", len(FILE), rules()) == check(FILE)
+
+
 def test_the_files_of_these_tests_need_a_process() -> None:
     assert len(FILE) > INLINE_BYTES
 

@@ -41,7 +41,7 @@ async def examiners() -> AsyncIterator[Examiners]:
 @pytest.fixture
 def question(tmp_path: Path) -> bytes:
     (tmp_path / "input").write_bytes(DATA)
-    return msgspec.json.encode(Question(rules=rules(), path=str(tmp_path / "input")))
+    return msgspec.json.encode(Question(rules=rules(), path=bytes(tmp_path / "input")))
 
 
 async def right(examiners: Examiners, question: bytes) -> bool:

@@ -23,10 +23,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What a file is held against, and where it lies; ``path`` None: it follows."""
+    """What a file is held against, and where it lies, in bytes as the system has it; ``path`` None: it follows."""
 
     rules: CheckRules
-    path: str | None
+    path: bytes | None
 
 
 def check_stream(source: BinaryIO, rules: CheckRules) -> Checked:

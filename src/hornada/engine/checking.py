@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 
 import msgspec
 
@@ -70,6 +71,6 @@ async def _glance(data: bytes, rules: CheckRules) -> Checked:
 async def _check_apart(examiners: Examiners, blobs: Blobs, key: str, size: int, rules: CheckRules) -> Checked:
     path = blobs.path(key)
     await blobs.read(key, size - 1, 1)  # so that a missing or short blob is told by the store and not by the process
-    question = msgspec.json.encode(Question(rules=rules, path=None if path is None else str(path)))
+    question = msgspec.json.encode(Question(rules=rules, path=None if path is None else os.fsencode(path)))
     answer = await examiners.ask(question, blobs.stream(key, 0, size) if path is None else None)
     return msgspec.json.decode(answer, type=Checked)
