@@ -228,13 +228,17 @@ def test_the_batches_of_one_file_are_followed_and_fetched_as_one(models: ModelSe
         names = ["0-ten", "1-refuse", "2-c", "3-d", "4-e"]
         found = [json.loads(line)["custom_id"] for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
         assert found == names
-        code, out, said = shell("watch", *ids, "--json")
+        code, out, said = shell("watch", "\n".join(ids), "--json")
         assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (1, ids), said
         backwards = ids[::-1]
         code, out, said = shell("results", *backwards, "--input", "in.jsonl")
         assert (code, [json.loads(line)["custom_id"] for line in out.splitlines()]) == (1, names), said
         code, out, said = shell("results", *backwards)
         assert [json.loads(line)["custom_id"] for line in out.splitlines()] == names[4:] + names[2:4] + names[:2]
+        code, out, said = shell("retry", *ids, "--wait")
+        assert (code, len(out.split()), said.count("nothing to retry")) == (1, 1, 2), said
+        assert shell("retry", ids[1], ids[2])[:2] == (2, "")
+        assert shell("retry", *ids, "--id", "1-refuse")[0] == 2
         models.free = len(models.asked)
         models.gate.clear()
         write(tmp_path / "in.jsonl", *"fghij")

@@ -1,6 +1,7 @@
 """``hornada retry``, ``cancel``, ``pause``, ``resume`` and ``list``."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +26,7 @@ from hornada.cli.watch import follow, goes_on, tell
 from hornada.core.batch import Status
 
 if TYPE_CHECKING:
-    from hornada.client import Batch
+    from hornada.client import Batch, Client
 
 RETRY_EXAMPLES = (
     "hornada retry batch_... --wait",
@@ -36,7 +37,7 @@ LIST_EXAMPLES = ("hornada list", "hornada list --status in_progress --metadata p
 
 
 def retry(
-    batch: BatchArgument,
+    batch: BatchesArgument,
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="CODE", help="Just what failed with this code or HTTP status; may be repeated."),
@@ -54,35 +55,61 @@ def retry(
 ) -> None:
     """Run what has no answer in a batch again.
 
-    Lines that failed, expired or were cancelled, or those that are named, become a new batch, whose id is printed.
+    Lines that failed, expired or were cancelled, or those that are named, become a new batch, whose id is printed; of
+    several batches one each, where there are any.
     """
     import sys
     import time
 
-    if only and custom_id:
-        raise typer.BadParameter("cannot be given together with --id", param_hint="--only")
-    if answered and not custom_id:
-        raise typer.BadParameter("needs --id, to say which lines", param_hint="--answered")
-    ids = [each for given in custom_id or [] for each in _ids(given)]
-
     from hornada.cli.progress import reporter
 
+    ids = _chosen(batch, only, custom_id, answered=answered)
     with told():
         client = connect(base_url, api_key, quiet=quiet)
-        made = client.retry(batch, only=only or (), custom_ids=ids, answered=answered)
-        if not as_json:
-            typer.echo(made.id)
+        made = []
+        for new in _again(client, batch, only=only or (), custom_ids=ids, answered=answered):
+            made.append(new)
+            if not as_json:
+                typer.echo(new.id)
     if not wait:
-        if as_json:
-            show(made.raw)
+        for new in made if as_json else ():
+            show(new.raw)
         return
-    with told(lambda: goes_on([made.id])):
-        (made,) = follow(client, [made.id], reporter(sys.stderr, time.monotonic, quiet=quiet))
-        if as_json:
-            show(made.raw)
-        elif not quiet:
-            tell([made])
-    raise typer.Exit(outcome(made))
+    names = [new.id for new in made]
+    with told(lambda: goes_on(names)):
+        ended = follow(client, names, reporter(sys.stderr, time.monotonic, quiet=quiet))
+        for new in ended if as_json else ():
+            show(new.raw)
+        if not (quiet or as_json):
+            tell(ended)
+    raise typer.Exit(max(map(outcome, ended)))
+
+
+def _again(client: "Client", batches: list[str], **choice: Any) -> "Iterator[Batch]":
+    """The new batch of each that has something to run again. Raises BadInput when none has."""
+    from hornada.client import BadInput
+
+    made = 0
+    for each in batches:
+        try:
+            yield client.retry(each, **choice)
+        except BadInput as nothing:
+            if each == batches[-1] and not made:
+                raise
+            say(str(nothing))
+        else:
+            made += 1
+
+
+def _chosen(batches: list[str], only: list[str] | None, given: list[str] | None, *, answered: bool) -> list[str]:
+    """The ids of the lines that are meant, none for all. Raises BadParameter."""
+    if only and given:
+        raise typer.BadParameter("cannot be given together with --id", param_hint="--only")
+    if answered and not given:
+        raise typer.BadParameter("needs --id, to say which lines", param_hint="--answered")
+    if given and len(batches) > 1:
+        raise typer.BadParameter("says which lines of one batch, not of several", param_hint="--id")
+    return [each for text in given or [] for each in _ids(text)]
 
 
 def _ids(given: str) -> list[str]:

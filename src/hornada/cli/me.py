@@ -11,7 +11,10 @@ _LIMITS = (("batches", "active_batches"), ("queued lines", "queued_lines"))
 
 
 def me(base_url: BaseUrlFlag = None, api_key: ApiKeyFlag = None, as_json: JsonFlag = False) -> None:
-    """Say whose key it is, and how much of its plan is used (Hornada only)."""
+    """Say whose key it is and how much of its plan is used.
+
+    Only a Hornada tells that.
+    """
     with told():
         found = connect(base_url, api_key).me()
         if as_json:

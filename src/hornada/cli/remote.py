@@ -40,8 +40,18 @@ MetadataFlag = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="NAME=VALUE", help="What is kept with the batch; may be repeated."),
 ]
+
+
+def _words(given: list[str]) -> list[str]:
+    """The ids, also where several stand in one word, as shells that split no variables hand them over."""
+    return [name for text in given for name in text.split()]
+
+
 BatchesArgument = Annotated[
-    list[str], typer.Argument(metavar="BATCH...", help="Ids of one batch or more, as submit --split prints them.")
+    list[str],
+    typer.Argument(
+        metavar="BATCH...", callback=_words, help="Ids of one batch or more, as submit --split prints them."
+    ),
 ]
 BatchArgument = Annotated[str, typer.Argument(metavar="BATCH", help="Id of the batch, such as batch_...")]
 

@@ -37,7 +37,7 @@ EXAMPLES = (
     "hornada results batch_... -o results.jsonl",
     "hornada results batch_... --failed",
     "hornada results batch_... -o answers.csv --input questions.csv",
-    "hornada results $BATCHES -o results.jsonl",
+    'hornada results "$BATCHES" -o results.jsonl',
 )
 _FORMATS = ("jsonl", "csv", "parquet")
 

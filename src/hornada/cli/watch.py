@@ -101,6 +101,6 @@ def tell(batches: "Sequence[Batch]", source: str = "", *, fetched: bool = False)
     ran = [batch.id for batch in batches if outcome(batch) is not ExitCode.USAGE]
     if ran and not fetched:
         say(f"To get the results: hornada results {' '.join(ran)} -o results.jsonl")
-    for batch in batches:
-        if outcome(batch) is ExitCode.SOME_FAILED:
-            say(f"To run what has no answer again: hornada retry {batch.id}")
+    failed = [batch.id for batch in batches if outcome(batch) is ExitCode.SOME_FAILED]
+    if failed:
+        say(f"To run what has no answer again: hornada retry {' '.join(failed)}")
