@@ -55,6 +55,7 @@ def test_what_is_left_is_taken_to_cost_what_was_answered_did() -> None:
     [
         (b'{"error":{"code":"rate_limit_exceeded"}}', "rate_limit_exceeded"),
         (b'{"error":{"code":503,"type":"x"}}', "http_503"),
+        (b'{"error":{"code":"503"}}', "http_503"),
         (b'{"error":{"code":null}}', "http_503"),
         (b'{"error":{"code":"two words"}}', "http_503"),
         (b'{"error":{"code":"%b"}}' % (b"x" * 65), "http_503"),

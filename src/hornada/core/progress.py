@@ -76,12 +76,16 @@ def bucket(moment: int) -> int:
 
 
 def code_of(status: int, body: bytes) -> str:
-    """By which word a failed line is counted: its error's code, or ``http_503`` and the like where it has none."""
+    """By which word a failed line is counted: its error's code, or ``http_503`` and the like where it has none.
+
+    A number is no word: vLLM repeats the status there.
+    """
     try:
         code = _decode(body).error.code
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         code = None
-    return code if isinstance(code, str) and _CODE.match(code) else f"http_{status}"
+    named = isinstance(code, str) and _CODE.match(code) and not code.isdecimal()
+    return str(code) if named else f"http_{status}"
 
 
 class _Error(Struct, gc=False):
