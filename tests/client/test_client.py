@@ -199,8 +199,8 @@ def test_files_are_stored_listed_and_deleted_but_not_while_a_batch_reads_them(
     assert (file.name, file.purpose, file.bytes) == (path.name, "batch", path.stat().st_size)
     assert file.created_at is not None
     assert file.expires_at == file.created_at + 3_600
-    assert next(client.files(limit=1)) == client.file(file.id) == file
-    assert file.id in {each.id for each in client.files(purpose="batch")}
+    assert list(client.files(purpose="batch", limit=1)) == [client.file(file.id)] == [file]
+    assert file.id in {each.id for each in client.files()}
     assert file.id not in {each.id for each in client.files(purpose="batch_output")}
     client.delete_file(file.id)
     with pytest.raises(Refused, match="file"):
