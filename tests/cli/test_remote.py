@@ -359,6 +359,28 @@ def test_split_and_estimate_say_what_they_found(shell: Shell) -> None:
     assert "lines: 3" in shell("estimate", "-", stdin=(shell.folder / "in.jsonl").read_text())[1]
 
 
+@pytest.mark.parametrize("command", ["watch", "results", "retry", "cancel", "pause", "resume", "files download"])
+def test_a_variable_that_was_never_set_is_no_id(shell: Shell, command: str) -> None:
+    for blank in ("", " "):
+        code, out, said = shell(*command.split(), blank)
+        assert (code, out) == (2, "")
+        assert "is empty; an id was expected" in said
+
+
+@pytest.mark.parametrize("words", [("",), ("--batch", "", "--yes")])
+def test_and_nothing_is_deleted_for_it(shell: Shell, words: tuple[str, ...]) -> None:
+    code, out, said = shell("files", "delete", *words)
+    assert (code, out) == (2, "")
+    assert "is empty; an id was expected" in said
+
+
+def test_the_size_of_parts_needs_parts(shell: Shell) -> None:
+    write(shell.folder / "in.jsonl", "a")
+    code, out, said = shell("submit", "in.jsonl", "--lines", "1")
+    assert (code, out) == (2, "")
+    assert "--lines: needs --split" in said
+
+
 def test_files_are_uploaded_listed_fetched_and_deleted(shell: Shell) -> None:
     write(shell.folder / "kept-1.jsonl", "seven", "b")
     code, out, said = shell("files", "upload", "kept-1.jsonl", "--expires-after", "1d")

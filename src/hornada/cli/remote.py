@@ -44,7 +44,14 @@ MetadataFlag = Annotated[
 
 def _words(given: list[str]) -> list[str]:
     """The ids, also where several stand in one word, as shells that split no variables hand them over."""
-    return [name for text in given for name in text.split()]
+    return [name for text in given for name in one_id(text).split()]
+
+
+def one_id(given: str) -> str:
+    """Raises BadParameter for a blank, such as a variable that was never set, whose path would be that of a list."""
+    if not given.strip():
+        raise typer.BadParameter("is empty; an id was expected, such as batch_... or file-...")
+    return given
 
 
 BatchesArgument = Annotated[
@@ -53,7 +60,9 @@ BatchesArgument = Annotated[
         metavar="BATCH...", callback=_words, help="Ids of one batch or more, as submit --split prints them."
     ),
 ]
-BatchArgument = Annotated[str, typer.Argument(metavar="BATCH", help="Id of the batch, such as batch_...")]
+BatchArgument = Annotated[
+    str, typer.Argument(metavar="BATCH", callback=one_id, help="Id of the batch, such as batch_...")
+]
 
 PATIENCE_S = 120.0
 WATCHED_S = 900.0

@@ -21,6 +21,7 @@ from hornada.cli.remote import (
     QuietFlag,
     connect,
     examples,
+    one_id,
     say,
     sending,
     show,
@@ -49,7 +50,11 @@ def _age(text: str | None) -> int | None:
     return int(found[1]) * _UNITS[found[2]]
 
 
-FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="Id of the file, such as file-...")]
+def _ids(given: list[str] | None) -> list[str] | None:
+    return given and [one_id(each) for each in given]
+
+
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", callback=one_id, help="Id of the file, such as file-...")]
 PurposeFlag = Annotated[
     str | None,
     typer.Option("--purpose", metavar="WORD", help="Only those: batch for inputs, batch_output for results."),
@@ -144,10 +149,10 @@ def download(
     ),
 )
 def delete(
-    files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Ids of files.")] = None,
+    files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", callback=_ids, help="Ids of files.")] = None,
     batch: Annotated[
         list[str] | None,
-        typer.Option("--batch", metavar="BATCH", help="Only its input and results; may be repeated."),
+        typer.Option("--batch", metavar="BATCH", callback=_ids, help="Only its input and results; may be repeated."),
     ] = None,
     purpose: PurposeFlag = None,
     older_than: OlderFlag = None,

@@ -42,6 +42,8 @@ EXAMPLES = (
     'hornada submit reviews.csv --model NAME --prompt "Good or bad? {review}" --wait',
     "hornada submit huge.jsonl --split -o results.jsonl",
 )
+_LINES = 50_000
+"""Of a part, if nothing else is said."""
 
 
 def submit(
@@ -72,8 +74,9 @@ def submit(
     ] = False,
     split: Annotated[bool, typer.Option("--split", help="Several batches, if the file is too large for one.")] = False,
     lines: Annotated[
-        int, typer.Option("--lines", metavar="N", min=1, help="Lines of each, at most; --split.")
-    ] = 50_000,
+        int | None,
+        typer.Option("--lines", metavar="N", min=1, help="Lines of each, at most; --split.  [default: 50000]"),
+    ] = None,
     max_wait: MaxWaitFlag = WATCHED_S,
     base_url: BaseUrlFlag = None,
     api_key: ApiKeyFlag = None,
@@ -84,6 +87,8 @@ def submit(
 
     Prints the id of the batch. Works with OpenAI and every server that speaks its Files and Batch API.
     """
+    if lines is not None and not split:
+        raise typer.BadParameter("needs --split: it says how large the parts are", param_hint="--lines")
     made: list[Batch] = []
     with (
         told(lambda: _interrupted(made)),
@@ -93,7 +98,7 @@ def submit(
         check_output(output)
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
         named = pairs(metadata)
-        parts = _parts(path, Path(folder), lines, cut=split)
+        parts = _parts(path, Path(folder), lines or _LINES, cut=split)
         follows = wait or output is not None
         room = _Room(client, made, quiet=quiet) if follows else None
         for part in parts:
