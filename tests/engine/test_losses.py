@@ -168,6 +168,26 @@ async def test_of_a_short_input_every_line_runs_that_is_there(house: House, cloc
     assert [each["custom_id"] for each in output] == asked[:200]
 
 
+async def test_an_input_that_is_missing_now_and_then_is_not_lost(house: House, clock: Hands) -> None:
+    """A store that sometimes says that it has no such object, though it does."""
+    await house.upload(line("a file that is always there"))
+    batch = await house.accepted(*texts(700))
+    (row,) = await house.rows("SELECT object, bytes FROM file JOIN batch ON batch.input_file = file.id")
+    data = await house.blobs.read(row["object"], 0, row["bytes"])
+    await house.change("UPDATE chunk SET state = 'leased', owner = 'another'")
+    for idx in range(7):
+        await house.change("UPDATE chunk SET state = 'ready', owner = NULL WHERE idx = :idx", idx=idx)
+        await house.blobs.delete(row["object"])
+        await house.dispatcher.once()
+        clock.advance(A_TRY_S * 2)
+        await house.overwrite(row["object"], data)
+        await house.work()
+        clock.advance(A_TRY_S)
+    await tried(house, clock, A_TRY_S)
+    ended = await house.see(batch)
+    assert (ended.status, ended.counts) == (Status.COMPLETED, RequestCounts(700, 700, 0))
+
+
 async def test_bytes_that_come_back_in_time_cost_nothing(house: House, clock: Hands) -> None:
     batch = await drained(house, "a", "b")
     (row,) = await house.rows("SELECT object, byte_off, byte_len FROM segment")

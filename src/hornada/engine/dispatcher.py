@@ -355,6 +355,7 @@ class Dispatcher:
                 return all([await self._try_to_hold([work]) for work in left])
             await self._strays.add(group[0], error)
             return False
+        self._strays.read(group[0])
         return True
 
     async def _hold(self, group: list[Work]) -> None:

@@ -337,15 +337,17 @@ class Assembly:
 
     async def _read(self, found: Segment) -> bytes | None:
         """A segment's bytes; None when they are not there or not what was written, also at the second look."""
+        place = Place(found.object, found.offset)
         try:
             for _ in range(2):
                 data = await self._blobs.read(found.object, found.offset, found.length)
                 if hashlib.sha256(data).hexdigest() == found.sha256:
+                    self._losses.found(place)
                     return data
             why = f"segment {found.idx}/{found.epoch}/{found.seq} is not what was written"
         except Broken as error:
             why = str(error)
-        self.lost[Place(found.object, found.offset)] = why
+        self.lost[place] = why
         self.lost_answers.append(found)
         return None
 

@@ -43,6 +43,10 @@ class Losses:
         """The store was away: what was missing may be there again."""
         self._seen.clear()
 
+    def found(self, place: Place) -> None:
+        """It could be read just now."""
+        self._seen.pop(place, None)
+
     async def certain(self, missed: Collection[Place]) -> bool:
         """Notes what could not be read just now, and whether all of it is lost by all that can be told."""
         now = self._clock.monotonic()

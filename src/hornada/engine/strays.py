@@ -44,6 +44,10 @@ class Strays:
             log.error("chunk %d of batch_%s ends without its lines: they are lost", chunk.idx, chunk.batch)
             self._lost.add((chunk.batch, chunk.idx))
 
+    def read(self, work: Work) -> None:
+        """The lines of a claimed chunk could be read."""
+        self._losses.found(Place(work.source.input_object))
+
     async def recall(self, held: Container[Key]) -> None:
         """Lets go what is not among ``held``; of what is lost nothing will run any more."""
         async with self._db.write() as tx:
