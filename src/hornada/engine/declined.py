@@ -1,5 +1,7 @@
 """A model server's own refusal of a call, whatever shape it came in."""
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +33,7 @@ class _Envelope(Struct):
 
 
 _decode = msgspec.json.Decoder(_Envelope).decode
+_LONG_NUMBER = 19
 
 
 def declined(status: int, body: bytes) -> Declined:
@@ -68,11 +71,21 @@ def declined_line(status: int, body: bytes) -> bytes:
 
 def _error(status: int, body: bytes) -> Mapping[str, Any]:
     try:
-        found: dict[str, Any] = msgspec.json.decode(error_body(status, body), type=dict[str, Any])
+        found: dict[str, Any] = json.loads(error_body(status, body), parse_int=_whole, parse_float=_number)
     except RecursionError:
         return {}
     inner = found.get("error")
     return inner if isinstance(inner, dict) else found
+
+
+def _whole(digits: str) -> int | str:
+    """A number; its digits, where it is larger than any that can be written again, such as one that was asked for."""
+    return int(digits) if len(digits) < _LONG_NUMBER else digits
+
+
+def _number(digits: str) -> float | str:
+    value = float(digits)
+    return value if math.isfinite(value) else digits
 
 
 def _text(status: int, message: object) -> str:
