@@ -326,6 +326,11 @@ def test_who_has_his_answer_and_goes_on_sending_is_let_go(hasty: int) -> None:
     assert b"408" not in answer
 
 
+def test_what_is_wrong_behind_a_call_under_way_is_not_told_as_its_answer(hasty: int) -> None:
+    behind = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n"
+    assert drip(hasty, b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n" + behind, b"") == b""
+
+
 def hears(connection: socket.socket, end: bytes) -> None:
     """Reads an answer, which may come in pieces, until it ends so."""
     answer = b""

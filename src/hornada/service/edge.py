@@ -152,7 +152,8 @@ class Bounded(HttpToolsProtocol):
         """Ends the connection, with a word where somebody waits for an answer that has not begun."""
         if self.transport.is_closing():
             return
-        if not self.cycle.response_started if self._in_body else self._at_rest and self._heard:
+        awaited = not self.cycle.response_started if self._in_body else self._at_rest and self._heard
+        if awaited and not self.pipeline:  # behind a call under way it would be taken for that one's answer
             self._answer(code, message)
         self.transport.close()
 
