@@ -250,3 +250,19 @@ def test_whoever_has_had_least_is_next_whatever_came_before(steps: list[tuple[st
                     flying.append(item[0])
         elif flying:
             queue.ended(flying.pop(tokens % len(flying)), tokens or None)
+
+
+@pytest.mark.parametrize("waiting", [1, 2, 5])
+def test_batches_of_one_line_that_come_without_end_leave_every_other_its_turns(waiting: int) -> None:
+    """There are always so many of them."""
+    queue = queue_of(chunk_of(source("due", due=1)), chunk_of(source("large", total=10_000)))
+    served, small = Counter[str](), 0
+    for _ in range(100):
+        while small < waiting + served["small"]:
+            small += 1
+            queue.add(chunk_of(source(f"small {small}", total=1), 1))
+        item = queue.next()
+        assert item is not None
+        served[item[0].work.chunk.batch.partition(" ")[0]] += 1
+    assert min(served["due"], served["small"]) >= 20
+    assert served["large"] >= 5

@@ -2,8 +2,8 @@
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, cycle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, count
 
 from hornada.engine.held import Held
 from hornada.store.chunk import Source
@@ -32,8 +32,9 @@ class Flow:
 
     __slots__ = (
         "_base",
+        "_first",
         "_served",
-        "_turns",
+        "_turn",
         "_typical",
         "courses",
         "idle",
@@ -51,8 +52,10 @@ class Flow:
         self._served = 0.0
         self._base = 0.0
         self._typical = _TYPICAL_TOKENS
-        self._turns: Iterator[str] | None = None
-        """Whose turn it is, without end, until batches come or go."""
+        self._first: tuple[str, ...] = ()
+        """The smallest batch and the one of the earliest deadline, if that is another; none once some came or went."""
+        self._turn = 0
+        """Turns so far: they go on as batches come and go."""
         self.moves = 0
         """Which change of its virtual time, of all flows', was its last."""
 
@@ -73,33 +76,35 @@ class Flow:
             self._typical += _LEARN * (tokens - self._typical)
 
     def batch(self) -> str:
-        """The batch whose turn it is: by turns the smallest, that of the earliest deadline, and one of the others.
+        """The batch whose turn it is: the smallest, that of the earliest deadline, and who had none for longest.
 
         So a small batch ends in moments beside a large one, none is late, and all of them advance.
         """
-        if len(self.courses) == 1:
-            return next(iter(self.courses))
-        if self._turns is None:
-            courses = self.courses
+        courses = self.courses
+        if len(courses) == 1:
+            return next(iter(courses))
+        if not self._first:
             smallest = min(courses, key=lambda batch: (courses[batch].size, courses[batch].deadline))
             earliest = min(courses, key=lambda batch: (courses[batch].deadline, batch))
-            first = tuple(dict.fromkeys((smallest, earliest)))
-            others = [(*first, batch) for batch in courses if batch not in first]
-            self._turns = cycle(chain.from_iterable(others or [first]))
-        return next(self._turns)
+            self._first = tuple(dict.fromkeys((smallest, earliest)))
+        at = self._turn % (len(self._first) + 1)
+        self._turn += 1
+        batch = self._first[at] if at < len(self._first) else next(iter(courses))
+        courses[batch] = courses.pop(batch)  # behind the others
+        return batch
 
     def open(self, batch: str, deadline: int, size: int) -> Course:
         """The course of a batch, a new one if it has none."""
         course = self.courses.get(batch)
         if course is None:
             course = self.courses[batch] = Course(deadline, size)
-            self._turns = None
+            self._first = ()
         return course
 
     def close(self, batch: str) -> None:
         """A batch has no more chunks here."""
         del self.courses[batch]
-        self._turns = None
+        self._first = ()
 
 
 class FairQueue:
