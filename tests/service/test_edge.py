@@ -339,6 +339,14 @@ def hears(connection: socket.socket, end: bytes) -> None:
         assert new, answer
 
 
+def test_who_has_his_answer_before_his_body_is_whole_is_told_nothing_more(hasty: int) -> None:
+    with socket.create_connection(("127.0.0.1", hasty), timeout=60) as connection:
+        connection.sendall(b"POST /unread HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n")
+        hears(connection, b"\r\n\r\n0")
+        connection.sendall(b"x" * 10)
+        assert connection.recv(1000) == b""
+
+
 def test_a_body_that_comes_steadily_may_take_long(monkeypatch: pytest.MonkeyPatch, hasty: int) -> None:
     monkeypatch.setattr(Hasty, "body_s", 3)
     with socket.create_connection(("127.0.0.1", hasty), timeout=60) as connection:

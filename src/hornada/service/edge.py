@@ -107,7 +107,7 @@ class Bounded(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """It is whole."""
-        self._gathered, self._in_body = 0, False
+        self._gathered, self._in_body, self._heard = 0, False, False
         super().on_message_complete()
 
     def _watch(self) -> None:
