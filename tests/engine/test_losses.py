@@ -7,13 +7,14 @@ import pytest
 
 from hornada.core.batch import Batch, RequestCounts, Status, StopReason, Usage
 from hornada.core.errors import Code
+from hornada.engine.joining import Joining, Wanted
 from hornada.engine.losses import LEAST, PATIENCE_S
 from hornada.store import balance
 from hornada.store.database import Database
 from hornada.store.reconcile import differences
 from tests.conftest import Hands
 from tests.engine.failing import FullDisk
-from tests.engine.house import House, folder, line, opened, people, texts
+from tests.engine.house import ANA, House, folder, line, opened, people, texts
 from tests.engine.model_server import ModelServer
 
 A_TRY_S = 60
@@ -146,6 +147,9 @@ async def test_a_running_batch_whose_input_is_lost_ends_with_what_it_has(house: 
     output, errors = await house.results(ended)
     assert [each["custom_id"] for each in output] == asked[:100]
     assert {each["error"]["code"] for each in errors} == {Code.INTERNAL_ERROR}
+    async with Joining(house.db, house.blobs, house.batches).open(ANA, ended.id, Wanted()) as pieces:
+        joined = b"".join([piece async for piece in pieces])
+    assert joined.count(b"\n") == 250, "they can be read though what was asked cannot be shown beside them"
 
 
 async def test_of_a_short_input_every_line_runs_that_is_there(house: House, clock: Hands) -> None:

@@ -194,9 +194,9 @@ class Joining:
         try:
             return await requests.get(number) if requests else None
         except Broken:
-            if await self._source(batch) is not None:
+            if not _lost_bytes(batch) and await self._source(batch) is not None:
                 raise
-            return None  # it was deleted while it was read
+            return None  # it was deleted while it was read, or the batch ended without it
 
     async def _files(self, batch: Batch, wanted: Wanted) -> tuple[list[tuple[bool, File]], File | None]:
         """The result files of an ended batch that are to be read, and its input if that is wanted and there."""
@@ -231,6 +231,11 @@ class Joining:
                     continue
                 asked = await self._asked(batch, requests, number)
                 yield _Result(number, head.ok, line, asked.body if asked else None)
+
+
+def _lost_bytes(batch: Batch) -> bool:
+    """Whether the batch ended in spite of bytes that were lost, its input's maybe."""
+    return any(found.code is Code.INTERNAL_ERROR for found in batch.errors)
 
 
 def _spelled(found: _Result, wanted: Wanted) -> bytes:
