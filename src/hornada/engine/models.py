@@ -58,6 +58,8 @@ class Models:
         self._mute = set[Server]()
         self._shelf = Shelf({}, {})
         self._catalog = self._merged()
+        self.on_overlay: Callable[[], None] = lambda: None
+        """Called when what operators have set is taken over."""
 
     def catalog(self) -> Catalog:
         """The catalog of this moment."""
@@ -102,6 +104,7 @@ class Models:
         if shelf != self._shelf:
             self._shelf = shelf
             self._refresh()
+            self.on_overlay()
 
     async def once(self) -> bool:
         """Asks every server; never more to do at once."""

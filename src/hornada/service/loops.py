@@ -125,9 +125,10 @@ class Loops:
         on(Topic.DRAINED, self._finalize.ring)
         on(Topic.ENDED, self._tidy.ring)
         on(Topic.RIGHTS, parts.admission.forget, self._watch.ring)
-        on(Topic.CATALOG, self._watch.ring, self._follow.ring, self._dispatch.ring)
+        on(Topic.CATALOG, self._watch.ring, self._follow.ring)
         on(Topic.ERASING, self._erase.ring)
         on(Topic.EVENTS, self._deliver.ring)
+        parts.models.on_overlay = self._set
         parts.courier.bell(self._deliver.ring)
         parts.dispatcher.bell(self._dispatch.ring)
         if parts.sharing is not None:
@@ -140,6 +141,12 @@ class Loops:
         if self._first:
             self._watch.ring()
             self._spend.ring()
+
+    def _set(self) -> None:
+        """What operators have set of models is known here from now on, and holds from now on."""
+        for model in self._parts.models.catalog().paused:
+            self._parts.dispatcher.let_go(model)
+        self._dispatch.ring()
 
     def _stop(self, batch: str, reason: str) -> None:
         self._parts.dispatcher.stop_batch(batch, StopReason(reason))
