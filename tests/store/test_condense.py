@@ -7,9 +7,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from hornada.core.batch import Usage
+from hornada.core.clock import DAY
 from hornada.store import balance, ledger
 from hornada.store import batch as batches
-from hornada.store.condense import DAY, condense
+from hornada.store.condense import condense
 from hornada.store.database import Database
 from hornada.store.reconcile import differences
 from tests.store.nouns import NOW, a_batch, a_file

@@ -9,12 +9,12 @@ from hornada.api.fields import at_most, number, text, within, wrong_type
 from hornada.api.files import deduplicated
 from hornada.api.services import Services
 from hornada.core.errors import Code, Refusal
+from hornada.core.glance import CUSTOM_ID_LENGTH
 from hornada.engine.retrying import Choice
 
 MOST_CODES = 100
 MOST_IDS = 50_000
 _CODE_LENGTH = 64
-_ID_LENGTH = 512
 _STATUSES = (100, 999)
 
 
@@ -69,7 +69,7 @@ def _several(value: Any, name: str, most: int, what: str, read: Callable[[object
 
 
 def _custom_id(value: object, name: str) -> str:
-    return at_most(text(value, name), name, _ID_LENGTH)
+    return at_most(text(value, name), name, CUSTOM_ID_LENGTH)
 
 
 def _code(value: object, name: str) -> str:

@@ -132,6 +132,20 @@ def sending(path: Path, *, quiet: bool) -> Callable[[int, int], None]:
 
 
 @contextmanager
+def printed(name: str) -> Iterator[Path]:
+    """A path of this name to write to, whose bytes go to standard output when the block ends without an error."""
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="hornada-") as folder:
+        path = Path(folder) / name
+        yield path
+        with path.open("rb") as written:
+            shutil.copyfileobj(written, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
 def told(interrupted: Callable[[], str] | None = None) -> Iterator[None]:
     """Tells failures to people and ends with their exit code. ``interrupted``: what is said after Ctrl-C."""
     from hornada.client import Refused, Unreached

@@ -1,6 +1,5 @@
 """``hornada results``: what became of every line, in the order of the input."""
 
-import sys
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -21,6 +20,7 @@ from hornada.cli.remote import (
     QuietFlag,
     check_output,
     connect,
+    printed,
     say,
     show,
     told,
@@ -123,11 +123,15 @@ class Counted:
         self.answered += 1
         self.cut_off += result.cut_off
 
+    @property
+    def cut(self) -> str:
+        """What is to be said of answers that were cut off, for people."""
+        return f" ({self.cut_off:,} cut off at their limit of tokens)" if self.cut_off else ""
+
     def __str__(self) -> str:
         """The same for people."""
         kinds = ", ".join(f"{count:,}x {kind}" for kind, count in self.failures.most_common())
-        cut = f" ({self.cut_off:,} cut off at their limit of tokens)" if self.cut_off else ""
-        return f"{self.answered:,} answered{cut}, {self.failures.total():,} failed{f' ({kinds})' if kinds else ''}"
+        return f"{self.answered:,} answered{self.cut}, {self.failures.total():,} failed{f' ({kinds})' if kinds else ''}"
 
 
 def write(
@@ -235,13 +239,5 @@ def _write(pairs: Any, partial: Path, like: Path, table: "Table | None") -> Coun
 
 def _print(pairs: Any, form: str | None, table: "Table | None") -> Counted:
     """The same to standard output."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="hornada-") as folder:
-        path = Path(folder) / f"results.{form or 'jsonl'}"
-        counted = _write(pairs, path, path, table)
-        with path.open("rb") as written:
-            while piece := written.read(1 << 16):
-                sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
-    return counted
+    with printed(f"results.{form or 'jsonl'}") as path:
+        return _write(pairs, path, path, table)

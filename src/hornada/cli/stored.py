@@ -22,6 +22,7 @@ from hornada.cli.remote import (
     connect,
     examples,
     one_id,
+    printed,
     say,
     sending,
     show,
@@ -122,22 +123,12 @@ def download(
     quiet: QuietFlag = False,
 ) -> None:
     """Fetch the bytes of a file. For what became of a batch's lines see ``hornada results``."""
-    import shutil
-    import tempfile
-
     from hornada.client.partial import whole
 
     with told():
         client = connect(base_url, api_key, patience_s=max_wait, quiet=quiet)
-        if output is not None:
-            with whole(output) as partial:
-                client.download(file, partial)
-            return
-        with tempfile.TemporaryDirectory(prefix="hornada-") as folder:
-            client.download(file, Path(folder) / "file")
-            with (Path(folder) / "file").open("rb") as written:
-                shutil.copyfileobj(written, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+        with printed("file") if output is None else whole(output) as path:
+            client.download(file, path)
 
 
 @app.command(

@@ -263,8 +263,7 @@ def _write(
     ids = [batch.id for batch in batches]
     counted = write(client, ids, output, source=table, parts=() if table else parts, id_column=id_column)
     if not quiet:
-        cut = f" ({counted.cut_off:,} cut off at their limit of tokens)" if counted.cut_off else ""
-        say(f"Results: {output}{cut}")
+        say(f"Results: {output}{counted.cut}")
 
 
 def _interrupted(made: "list[Batch]") -> str:

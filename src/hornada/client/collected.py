@@ -1,6 +1,6 @@
 """The files of a batch on this machine."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -9,8 +9,7 @@ from hornada.client.batch import Batch
 from hornada.client.faults import BadInput
 from hornada.client.order import Pool, requests
 from hornada.core.result import Result
-
-_SHOWN = 5
+from hornada.core.strict import some
 
 
 class Collected:
@@ -51,11 +50,11 @@ class Collected:
         """Raises BadInput for ids that are not there, or answered."""
         missing = set(choice.ids).difference(self.ids() if choice.ids else ())
         if missing:
-            raise BadInput(f"{self.batch.id} has no line with the custom_id {_some(missing)}.")
+            raise BadInput(f"{self.batch.id} has no line with the custom_id {some(missing)}.")
         if not choice.answered:
             answered = [each for each in choice.ids if (found := self.results.get(each)) is not None and found.ok]
             if answered:
-                raise BadInput(f"{self.batch.id} has an answer to the line with the custom_id {_some(answered)}.")
+                raise BadInput(f"{self.batch.id} has an answer to the line with the custom_id {some(answered)}.")
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -74,9 +73,3 @@ class Choice(Struct, frozen=True, kw_only=True):
             return not self.only and (result is None or not result.ok)
         codes = {f"http_{code}" if str(code).isdecimal() else code for code in self.only}
         return not codes.isdisjoint((result.kind, f"http_{result.status_code}"))
-
-
-def _some(ids: Collection[str]) -> str:
-    """Some of them, and how many there are besides."""
-    shown = ", ".join(f"'{custom_id}'" for custom_id in sorted(ids)[:_SHOWN])
-    return f"{shown} and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else shown

@@ -5,6 +5,7 @@ from typing import Protocol
 
 SECOND = 1_000_000
 """Microseconds in a second: every stored time is an integer of microseconds since 1970 (UTC)."""
+DAY = 86_400 * SECOND
 
 
 class Clock(Protocol):

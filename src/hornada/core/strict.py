@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate, islice
 from typing import Any
 
@@ -131,7 +131,14 @@ def shown(value: str) -> str:
     return f"'{value}'" if len(value) <= _SHOWN else f"'{value[: _SHOWN - 1]}…'"
 
 
+def some(values: Collection[str]) -> str:
+    """Some of several for a message, and how many there are besides."""
+    named = ", ".join(f"'{value}'" for value in sorted(values)[:_NAMED])
+    return f"{named} and {len(values) - _NAMED:,} more" if len(values) > _NAMED else named
+
+
 _SHOWN = 80
+_NAMED = 5
 
 
 def repeated(pairs: tuple[tuple[str, object], ...]) -> str | None:

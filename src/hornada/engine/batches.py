@@ -157,26 +157,20 @@ class Batches:
         Our own: neither InferNode nor Novita has it. A paused batch stays as it is. Raises Refusal BATCH_NOT_FOUND,
         PERMISSION_DENIED as ``cancel`` does, BATCH_NOT_PAUSABLE once no line of it will start any more.
         """
-
-        async def work(tx: Tx) -> Batch:
-            batch = await self._pausable(tx, principal, batch_id, "pause")
-            if not batch.paused:
-                await running.pause(tx, batch.id, self._clock.now())
-                await self._note_pause(tx, principal, batch, "batch.pause")
-            return await _visible(tx, principal, batch_id)
-
-        batch = await self._db.transact(work)
-        self._on_paused(batch)
-        return batch
+        return await self._set_paused(principal, batch_id, paused=True)
 
     async def resume(self, principal: Principal, batch_id: str) -> Batch:
         """Lets lines of a paused batch start again; raises the Refusals of ``pause``."""
+        return await self._set_paused(principal, batch_id, paused=False)
+
+    async def _set_paused(self, principal: Principal, batch_id: str, *, paused: bool) -> Batch:
+        deed, write = ("pause", running.pause) if paused else ("resume", running.resume)
 
         async def work(tx: Tx) -> Batch:
-            batch = await self._pausable(tx, principal, batch_id, "resume")
-            if batch.paused:
-                await running.resume(tx, batch.id, self._clock.now())
-                await self._note_pause(tx, principal, batch, "batch.resume")
+            batch = await self._pausable(tx, principal, batch_id, deed)
+            if batch.paused is not paused:
+                await write(tx, batch.id, self._clock.now())
+                await self._note_pause(tx, principal, batch, f"batch.{deed}")
             return await _visible(tx, principal, batch_id)
 
         batch = await self._db.transact(work)

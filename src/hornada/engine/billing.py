@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection
 from msgspec import Struct
 
 from hornada.core.account import Principal
-from hornada.core.clock import SECOND, Clock
+from hornada.core.clock import DAY, Clock
 from hornada.core.errors import Code, Refusal
 from hornada.core.money import MOST_CREDITED
 from hornada.engine.administration import reached_organization
@@ -15,8 +15,6 @@ from hornada.store import balance, ledger, reconcile
 from hornada.store.database import Database
 from hornada.store.ledger import LedgerEntry, Used
 from hornada.store.reconcile import Difference
-
-DAY = 86_400 * SECOND
 
 
 class Standing(Struct, frozen=True):

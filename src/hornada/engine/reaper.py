@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable
 
 from hornada.blobs.protocol import Blobs
 from hornada.core.batch import Event, StopReason, after
-from hornada.core.clock import Clock
+from hornada.core.clock import DAY, Clock
 from hornada.engine.files import Files
 from hornada.store import balance, idempotency
 from hornada.store import batch as batches
 from hornada.store import chunk as chunks
 from hornada.store import stage as stages
 from hornada.store import worker as workers
-from hornada.store.condense import DAY, condense
+from hornada.store.condense import condense
 from hornada.store.database import Database, Tx
 
 log = logging.getLogger("hornada")

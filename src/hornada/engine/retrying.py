@@ -15,6 +15,7 @@ from hornada.core.errors import Code, Refusal
 from hornada.core.file import File
 from hornada.core.limits import DialectRules
 from hornada.core.progress import code_of
+from hornada.core.strict import some
 from hornada.engine.batches import Batches, NewBatch
 from hornada.engine.drafts import Draft
 from hornada.engine.files import Files
@@ -32,7 +33,6 @@ _AT_A_STRETCH = 64
 _PAIRS = 16
 _NAME_LENGTH = 255
 _KEY = "retry_of"
-_SHOWN = 5
 _IS_GONE = "file was deleted or has expired; without it there is no retry."
 
 
@@ -140,14 +140,14 @@ class Retrying:
                 number += 1
                 await _breathe(number)
         if missing:
-            raise _refusal(f"The batch has no line with the custom_id {_some(missing)}.")
+            raise _refusal(f"The batch has no line with the custom_id {some(missing)}.")
         if not choice.answered:
             assert errors is not None
             failed = {number async for number in self._failed(batch, errors, frozenset())}
             answered = [custom_id for number, custom_id in numbers.items() if number not in failed]
             if answered:
                 raise _refusal(
-                    f"There is an answer to the line with the custom_id {_some(answered)}; "
+                    f"There is an answer to the line with the custom_id {some(answered)}; "
                     f"with 'answered' true it is run all the same."
                 )
         return list(numbers)
@@ -205,12 +205,6 @@ def _check_some(numbers: Collection[int], batch: Batch, codes: Collection[str]) 
         there = ", ".join(f"{code} ({n})" for code, n in batch.failures.items()) or "unknown"
         wanted = ", ".join(sorted(codes))
         raise _refusal(f"There is nothing to retry: no line failed with {wanted}. Codes of its lines: {there}.")
-
-
-def _some(ids: Collection[str]) -> str:
-    """Some of them, and how many there are besides."""
-    shown = ", ".join(f"'{custom_id}'" for custom_id in sorted(ids)[:_SHOWN])
-    return f"{shown} and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else shown
 
 
 class _Named(Struct, gc=False):

@@ -14,7 +14,6 @@ from hornada.engine.administration import reached_organization
 from hornada.engine.rights import check_admin, check_operator
 from hornada.store import audit
 from hornada.store import batch as batches
-from hornada.store import file as files
 from hornada.store import key as keys
 from hornada.store import member as members
 from hornada.store import organization as organizations
@@ -58,7 +57,7 @@ class Survey:
                 await members.get(tx, by.org, by.member),
                 await keys.get(tx, by.org, by.key),
                 Used(
-                    storage_bytes=await files.stored_bytes(tx, by.org) + await uploads.stored_bytes(tx, by.org),
+                    storage_bytes=await uploads.taken_up(tx, by.org),
                     active_batches=await batches.active(tx, by.org),
                     queued_lines=await batches.queued_lines(tx, by.org),
                 ),

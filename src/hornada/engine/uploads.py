@@ -251,7 +251,7 @@ class Uploads:
         if await rows.count(tx, part.upload) >= MOST_PARTS:
             message = f"The upload has {MOST_PARTS:,} parts, which is the most. Send larger ones."
             raise Refusal(Code.INVALID_REQUEST, message, "data")
-        used = await files.stored_bytes(tx, part.org) + await rows.stored_bytes(tx, part.org)
+        used = await rows.taken_up(tx, part.org)
         limit = principal.plan.storage_bytes
         if used + part.bytes > limit:
             message = (

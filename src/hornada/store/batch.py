@@ -19,7 +19,7 @@ from hornada.core.batch import (
 from hornada.core.clock import SECOND
 from hornada.core.progress import LONG_S, SHORT_S
 from hornada.store.database import Row, Tx, Value
-from hornada.store.listed import listed
+from hornada.store.listed import NOT_ENDED, listed
 from hornada.store.period import within
 
 _ERRORS = msgspec.json.Decoder(tuple[Finding, ...])
@@ -35,10 +35,9 @@ COLUMNS = (
 )
 
 
-_LIVE = "checked = 1 AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')"
 _LOOK = f"""
 WITH found AS MATERIALIZED (
-  SELECT {COLUMNS}, CASE WHEN {_LIVE} THEN 1 ELSE 0 END AS runs FROM batch WHERE {{where}}
+  SELECT {COLUMNS}, CASE WHEN checked = 1 AND {NOT_ENDED} THEN 1 ELSE 0 END AS runs FROM batch WHERE {{where}}
 )
 SELECT found.*, CASE WHEN runs = 1 THEN (
     SELECT SUM(n_ok) || ' ' || SUM(n_failed) || ' ' || MAX(CASE WHEN state = 'leased' THEN 1 ELSE 0 END)
@@ -264,8 +263,7 @@ async def _behind(
 async def active(tx: Tx, org: str) -> int:
     """Batches of an organization that have not ended."""
     row = await tx.row(
-        "SELECT COUNT(*) AS n FROM batch WHERE org = :org"
-        " AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')",
+        f"SELECT COUNT(*) AS n FROM batch WHERE org = :org AND {NOT_ENDED}",  # noqa: S608
         org=org,
     )
     return int(row["n"]) if row else 0
@@ -274,8 +272,8 @@ async def active(tx: Tx, org: str) -> int:
 async def queued_lines(tx: Tx, org: str) -> int:
     """Lines reserved by an organization's accepted batches that have not ended."""
     row = await tx.row(
-        "SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) AS n FROM batch WHERE org = :org AND checked = 1"
-        " AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')",
+        "SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) AS n FROM batch"  # noqa: S608
+        f" WHERE org = :org AND checked = 1 AND {NOT_ENDED}",
         org=org,
     )
     return int(row["n"]) if row else 0
@@ -353,8 +351,7 @@ async def standing(tx: Tx, batches: Collection[str]) -> dict[str, Standing]:
 async def live_of(tx: Tx, org: str) -> list[tuple[str, Status]]:
     """The batches of an organization that have not ended."""
     rows = await tx.rows(
-        "SELECT id, status FROM batch WHERE org = :org"
-        " AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')",
+        f"SELECT id, status FROM batch WHERE org = :org AND {NOT_ENDED}",  # noqa: S608
         org=org,
     )
     return [(row["id"], Status(row["status"])) for row in rows]

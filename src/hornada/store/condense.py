@@ -4,11 +4,11 @@ import hashlib
 
 import msgspec
 
-from hornada.core.clock import SECOND
+from hornada.core.clock import DAY
 from hornada.core.ids import new_id
 from hornada.store.database import Row, Tx, Value
+from hornada.store.listed import NOT_ENDED
 
-DAY = 86_400 * SECOND
 _LARGE = 10**13
 """An entry of more is left alone, so that no sum of a day grows beyond 63 bits."""
 _SUMMED = ("lines", "input", "cached", "output", "reasoning", "amount")
@@ -18,8 +18,7 @@ _DELETE = (
     f" AND amount BETWEEN -{_LARGE} AND {_LARGE}"
     " AND EXISTS (SELECT 1 FROM ledger_entry AS later WHERE later.org = ledger_entry.org"
     " AND later.created_at > ledger_entry.created_at)"
-    " AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.id = ledger_entry.batch"
-    " AND batch.status IN ('validating', 'in_progress', 'finalizing', 'cancelling'))"
+    f" AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.id = ledger_entry.batch AND batch.{NOT_ENDED})"
     " ORDER BY created_at LIMIT :limit {skip_locked})"
     " DELETE FROM ledger_entry WHERE id IN (SELECT id FROM picked)"
     f" RETURNING {', '.join((*_GROUP, *_SUMMED))}, estimated, created_at"

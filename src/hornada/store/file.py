@@ -6,15 +6,14 @@ from typing import Literal
 from hornada.core.file import File, Purpose
 from hornada.core.page import Period
 from hornada.store.database import Row, Tx, Value
-from hornada.store.listed import listed
+from hornada.store.listed import NOT_ENDED, listed
 from hornada.store.period import within
 
 Order = Literal["asc", "desc"]
 ALWAYS = Period()
 
 _COLUMNS = "id, org, member, key, purpose, name, bytes, sha256, object, requests, created_at, expires_at"
-_LIVE = "status IN ('validating', 'in_progress', 'finalizing', 'cancelling')"
-_IN_USE = f"EXISTS (SELECT 1 FROM batch WHERE batch.input_file = file.id AND batch.{_LIVE})"  # noqa: S608
+_IN_USE = f"EXISTS (SELECT 1 FROM batch WHERE batch.input_file = file.id AND batch.{NOT_ENDED})"  # noqa: S608
 _VISIBLE = f"deleted_at IS NULL AND (expires_at IS NULL OR expires_at > {{now}} OR {_IN_USE})"
 
 
@@ -142,7 +141,7 @@ async def stored_bytes(tx: Tx, org: str) -> int:
 async def reader(tx: Tx, file: str) -> str | None:
     """The oldest live batch that reads this file."""
     row = await tx.row(
-        f"SELECT id FROM batch WHERE input_file = :file AND {_LIVE} ORDER BY created_at, id LIMIT 1",  # noqa: S608
+        f"SELECT id FROM batch WHERE input_file = :file AND {NOT_ENDED} ORDER BY created_at, id LIMIT 1",  # noqa: S608
         file=file,
     )
     return None if row is None else str(row["id"])

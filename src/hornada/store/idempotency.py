@@ -2,10 +2,15 @@
 
 from msgspec import Struct
 
-from hornada.core.clock import SECOND
-from hornada.store.database import Tx
+from hornada.core.clock import DAY
+from hornada.store.database import Tx, Value
 
-_LIFETIME = 86_400 * SECOND
+_LIFETIME = DAY
+_KEEP = (
+    "INSERT INTO idempotency (org, route, key, digest, answer, created_at)"
+    " VALUES (:org, :route, :key, :digest, :answer, {now}) ON CONFLICT (org, route, key) DO UPDATE"
+    " SET digest = excluded.digest, answer = excluded.answer, created_at = excluded.created_at"
+)
 
 
 class Remembered(Struct, frozen=True):
@@ -30,33 +35,17 @@ async def recall(tx: Tx, org: str, route: str, key: str) -> Remembered | None:
 
 async def remember(tx: Tx, org: str, route: str, key: str, remembered: Remembered) -> bool:
     """Keeps an answer; False if another call with this key was faster, whose answer stands."""
-    kept = await tx.run(
-        "INSERT INTO idempotency (org, route, key, digest, answer, created_at)"
-        " VALUES (:org, :route, :key, :digest, :answer, {now}) ON CONFLICT (org, route, key) DO UPDATE"
-        " SET digest = excluded.digest, answer = excluded.answer, created_at = excluded.created_at"
-        " WHERE idempotency.created_at <= excluded.created_at - :lifetime",
-        org=org,
-        route=route,
-        key=key,
-        digest=remembered.digest,
-        answer=remembered.answer,
-        lifetime=_LIFETIME,
-    )
-    return kept == 1
+    old = " WHERE idempotency.created_at <= excluded.created_at - :lifetime"
+    return await tx.run(_KEEP + old, lifetime=_LIFETIME, **_row(org, route, key, remembered)) == 1
 
 
 async def replace(tx: Tx, org: str, route: str, key: str, remembered: Remembered) -> None:
     """Keeps an answer in place of an earlier one."""
-    await tx.run(
-        "INSERT INTO idempotency (org, route, key, digest, answer, created_at)"
-        " VALUES (:org, :route, :key, :digest, :answer, {now}) ON CONFLICT (org, route, key) DO UPDATE"
-        " SET digest = excluded.digest, answer = excluded.answer, created_at = excluded.created_at",
-        org=org,
-        route=route,
-        key=key,
-        digest=remembered.digest,
-        answer=remembered.answer,
-    )
+    await tx.run(_KEEP, **_row(org, route, key, remembered))
+
+
+def _row(org: str, route: str, key: str, remembered: Remembered) -> dict[str, Value]:
+    return {"org": org, "route": route, "key": key, "digest": remembered.digest, "answer": remembered.answer}
 
 
 async def sweep(tx: Tx, limit: int) -> int:

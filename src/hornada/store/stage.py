@@ -7,7 +7,7 @@ import msgspec
 from hornada.core.batch import STAMPS, Batch, Finding, RequestCounts, Status, Usage
 from hornada.store.batch import COLUMNS, counted
 from hornada.store.database import Tx
-from hornada.store.listed import listed
+from hornada.store.listed import NOT_ENDED, listed
 
 _FOREVER = 1 << 60
 """A time that no clock reaches: until its owner lets go or has ended."""
@@ -79,7 +79,7 @@ async def free(tx: Tx, owners: Sequence[str]) -> int:
     names, params = listed("o", owners)
     return await tx.run(
         "UPDATE batch SET stage_owner = NULL, stage_until = 0 WHERE stage_until > {now}"  # noqa: S608
-        f" AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling') AND stage_owner IN ({names})",
+        f" AND {NOT_ENDED} AND stage_owner IN ({names})",
         **params,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from hornada.core.upload import Part, Upload, UploadStatus
+from hornada.store import file as files
 from hornada.store.database import Row, Tx
 from hornada.store.listed import listed
 
@@ -135,6 +136,11 @@ async def stored_bytes(tx: Tx, org: str) -> int:
         "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS stored FROM upload_part WHERE org = :org", org=org
     )
     return int(row["stored"]) if row else 0
+
+
+async def taken_up(tx: Tx, org: str) -> int:
+    """Bytes of all that an organization stores, parts of uploads included."""
+    return await files.stored_bytes(tx, org) + await stored_bytes(tx, org)
 
 
 async def garbage(tx: Tx, limit: int) -> Sequence[tuple[str, str]]:

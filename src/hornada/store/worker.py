@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from hornada.core.clock import SECOND
 from hornada.store.database import Tx
+from hornada.store.listed import NOT_ENDED
 
 REMEMBERED = 600 * SECOND
 """For so long an ended worker's row stays: much longer than a transaction of it can be under way."""
@@ -86,7 +87,7 @@ async def strangers(tx: Tx) -> Sequence[str]:
     known = "NOT IN (SELECT id FROM worker)"
     rows = await tx.rows(
         f"SELECT owner AS id FROM chunk WHERE state = 'leased' AND owner IS NOT NULL AND owner {known}"  # noqa: S608
-        " UNION SELECT stage_owner FROM batch WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling')"
+        f" UNION SELECT stage_owner FROM batch WHERE {NOT_ENDED}"
         f" AND stage_until > {{now}} AND stage_owner IS NOT NULL AND stage_owner {known} ORDER BY id LIMIT 100"
     )
     return [row["id"] for row in rows]
